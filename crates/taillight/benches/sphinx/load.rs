@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hist::Latency;
-use openloop::Recording;
-use results::Trial;
+use results::{Metric, Reading, Trial};
 use serde::de::DeserializeOwned;
 
 use crate::contestant::Contestant;
@@ -52,7 +50,7 @@ impl Load {
         Load { more: NEVER_FILL.map(Into::into).to_vec(), ..Load::new(operation, seconds) }
     }
 
-    /// Runs it against a server whose turn it is. `None` where the run failed, with a line that says so.
+    /// Runs it against a server whose turn it is. `None` if the run failed or its data are wrong; the reason is printed.
     pub(crate) fn run(&self, server: &Contestant, rps: Option<f64>, cpus: &str) -> Option<Run> {
         server.awake(|| {
             let before = server.cpu_s();
@@ -72,17 +70,21 @@ impl Load {
             };
             command.args(&self.more);
             let folder = tempfile::tempdir().expect("there is room for a trial");
-            let [trial, recording] = ["trial.json", "recording.json"].map(|name| folder.path().join(name));
-            command.arg("--trial").arg(&trial).arg("--recording").arg(&recording);
+            let trial = folder.path().join("trial.json");
+            command.arg("--trial").arg(&trial);
             if timed(&mut command).is_none() {
                 println!("{}: the run failed: {command:?}", server.name);
                 return None;
             }
             let server_cpu_s = server.cpu_s() - before;
-            let (trial, recording): (Trial, Recording) = (read(&trial), read(&recording));
+            let trial: Trial = read(&trial);
+            if !trial.verdict.is_sound() {
+                println!("{}: {}", server.name, trial.verdict);
+                return None;
+            }
             let requests = trial.achieved_rps * (trial.window_s + trial.warmup_s);
             let server_cpu_us = 1e6 * server_cpu_s / requests.max(1.0);
-            Some(Run { trial, undisturbed: recording.windows.unmarked(), server_cpu_us })
+            Some(Run { trial, server_cpu_us })
         })
     }
 }
@@ -92,11 +94,9 @@ fn read<T: DeserializeOwned>(file: &Path) -> T {
     serde_json::from_slice(&text).expect("they are whole")
 }
 
-/// The outcome of a run.
+/// The outcome of a run whose data are right.
 pub(crate) struct Run {
     pub(crate) trial: Trial,
-    /// The response times of the windows in which the host disturbed nothing.
-    pub(crate) undisturbed: Latency,
     /// The server's processor time for each request, including the filling, if any.
     pub(crate) server_cpu_us: f64,
 }
@@ -106,19 +106,10 @@ impl Run {
         self.trial.achieved_rps / 1e3
     }
 
-    /// Whether its response times are the server's; an overloaded server's count.
-    pub(crate) fn is_usable(&self) -> bool {
-        self.trial.verdict.is_usable()
-    }
-
-    /// Whether its requests count. Where only the generator or the host had no time, the server did at least these.
-    pub(crate) fn counts(&self) -> bool {
-        self.is_usable() || self.trial.verdict.may_pass()
-    }
-
     /// The windowed p99, or the raw p99 if there are too few requests for the windowed one. Units: µs.
-    pub(crate) fn p99_us(&self) -> Option<f64> {
-        self.trial.windowed_p99_us.or(self.trial.all.response_time.p99_us)
+    pub(crate) fn p99(&self) -> Reading {
+        let windowed = Metric::WindowedP99.reading(&self.trial);
+        if windowed.served.is_some() { windowed } else { Metric::P99.reading(&self.trial) }
     }
 }
 

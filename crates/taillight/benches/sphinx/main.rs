@@ -2,10 +2,9 @@
 //!
 //! One server core, one generator core; each named memcached, with each of its better settings; and the floor, a server that parses
 //! hardly anything and answers a canned value. Only ratios within a round mean anything: the same program costs a third more minutes
-//! later, and each contestant has another place in every round. A run with the verdict "invalid" gives no response time. Its requests
-//! count if the only reason was the generator's or the host's lack of time; the number of such runs is printed below the table. Next to
-//! each ratio to memcached stands the *share of the possible*: (Sphinx − memcached) / (floor − memcached). `--json` writes the summary
-//! tables of a part.
+//! later, and each contestant has another place in every round. A ratio is judged as `taillight compare` judges it: all runs count whose
+//! data are right, response times of a pair are both without the host's stalls or both as served, and the interval is exact. `--json`
+//! writes the summary tables of a part.
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with `-- --only
 //! throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the binaries of the profile of
@@ -17,8 +16,6 @@ mod cpu;
 mod load;
 mod open;
 mod peak;
-#[path = "../shared/spread.rs"]
-mod spread;
 mod table;
 #[path = "../shared/tables.rs"]
 mod tables;
@@ -27,22 +24,21 @@ mod transfers;
 mod two_cores;
 mod values;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use reactor::allowed_cpus;
 
 use contestant::Contestant;
-use load::{Load, fill};
+use load::{Load, Run, fill};
 use tables::Report;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// The most requests at depth 1 and at depth 16.
     Throughput,
-    /// Response times at 50 to 90 % of memcached's maximum.
+    /// Response times at 50, 80 and 90 % of memcached's maximum.
     Open,
     /// The most requests whose windowed p99 is at most 1 ms.
     Peak,
@@ -58,8 +54,8 @@ enum Part {
 
 #[derive(Parser)]
 struct Options {
-    /// Rounds; each contestant runs once in each.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Rounds; each contestant runs once in each. An interval takes at least 6.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Seconds of each run.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=600))]
@@ -90,8 +86,8 @@ struct Setting {
     server_cpu: usize,
     generator_cpu: usize,
     report: Report,
-    /// How many runs something is to be said of, since the last table that is written.
-    noted: RefCell<BTreeMap<&'static str, u32>>,
+    /// Runs that failed, or whose data are wrong, since the last table that is written.
+    failed: Cell<u32>,
 }
 
 fn main() {
@@ -119,10 +115,12 @@ fn main() {
         server_cpu,
         generator_cpu,
         report: Report::new(&["sphinx", "memcached"]),
-        noted: RefCell::default(),
+        failed: Cell::new(0),
     };
     let Options { rounds, seconds, .. } = options;
-    setting.report.validity(format!("{rounds} rounds of {seconds} s; median (least–most) over the rounds"));
+    setting
+        .report
+        .validity(format!("{rounds} rounds of {seconds} s; ratios with their 95 % interval over the rounds"));
     let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values, Part::Etc, Part::Transfers];
     for part in all.into_iter().filter(|part| options.only.is_empty() || options.only.contains(part)) {
         match part {
@@ -147,6 +145,18 @@ impl Setting {
     /// The same, each with these arguments behind its own.
     fn with(&self, more: &str) -> Vec<Contestant> {
         self.on(&self.server_cpu.to_string(), 1, more)
+    }
+
+    /// Runs `load` against `server`; counts the run if it says nothing.
+    fn run(&self, load: &Load, server: &Contestant, rps: Option<f64>) -> Option<Run> {
+        self.run_on(load, server, rps, &self.generator_cpu.to_string())
+    }
+
+    /// The same with the generator on `cpus`.
+    fn run_on(&self, load: &Load, server: &Contestant, rps: Option<f64>, cpus: &str) -> Option<Run> {
+        let run = load.run(server, rps, cpus);
+        self.failed.set(self.failed.get() + u32::from(run.is_none()));
+        run
     }
 
     /// Gives each the items of `load`.

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use results::Metric;
+
 use crate::Setting;
 use crate::contestant::{Kind, turns};
 use crate::load::{Load, Run, SATURATING_RATE};
-use crate::table::{self, Figures};
+use crate::table::{self, Figures, exact};
 
 /// The size of one item. Source: the acceptance criterion of this part, "a set of 100 MB and its get, with eviction".
 const ITEM: usize = 100 << 20;
@@ -30,40 +32,29 @@ pub(crate) fn run(setting: &Setting) {
     let cpu = setting.generator_cpu;
     let [mut alone, mut beside, mut moved]: [Figures; 3] =
         std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-    let [mut not_alone, mut not_beside] = std::array::from_fn(|_| vec![0; all.len()]);
     for round in 0..setting.rounds {
         // Evictions may have taken some of the small items.
         setting.fill(&all, &Load::new("get", 1));
-        let most = |server| load.run(server, Some(SATURATING_RATE), &cpu.to_string()).filter(Run::counts);
+        let most = |server| setting.run(&load, server, Some(SATURATING_RATE));
         let Some(slowest) =
             all.iter().filter_map(|server| Some(most(server)?.trial.achieved_rps)).reduce(f64::min)
         else {
             continue;
         };
-        let at_share = |server| load.run(server, Some(SHARE * slowest), &cpu.to_string());
+        let at_share = |server| setting.run(&load, server, Some(SHARE * slowest));
+        let p99 = |run: Run| Metric::P99.reading(&run.trial);
         for i in turns(round, all.len()) {
-            let run = at_share(&all[i]).filter(Run::is_usable);
-            not_alone[i] += u32::from(run.is_none());
-            alone[i].push(run.and_then(|run| run.trial.all.response_time.p99_us));
+            alone[i].push(at_share(&all[i]).map(p99));
             let transfers = Transfers::start(all[i].address, cpu);
             let run = at_share(&all[i]);
             let transfers = all[i].awake(|| transfers.end());
             let (bytes, took) = transfers.unwrap_or_else(|error| panic!("{}: {error}", all[i].name));
-            moved[i].push(Some(bytes as f64 / 1e6 / took.as_secs_f64()));
-            not_beside[i] += u32::from(!run.as_ref().is_some_and(Run::is_usable));
-            // The transfers take the generator's time of every server alike.
-            beside[i].push(run.filter(Run::counts).and_then(|run| run.trial.all.response_time.p99_us));
+            moved[i].push(Some(exact(bytes as f64 / 1e6 / took.as_secs_f64())));
+            beside[i].push(run.map(p99));
         }
     }
     table::print("p99 of the others without large items", "µs", &all, &alone, false);
-    table::note(setting, "Runs without large items left out as invalid", &all, &not_alone);
     table::print("p99 of the others beside large items", "µs", &all, &beside, false);
-    table::note(
-        setting,
-        "Runs beside large items that count although generator or host were late",
-        &all,
-        &not_beside,
-    );
     table::print("Large items moved", "MB/s", &all, &moved, true);
     let rows = [
         ("p99 of the others without large items", &alone, false),

@@ -6,8 +6,8 @@ use rustix::process::nice;
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind, turns};
-use crate::load::{Load, Run};
-use crate::table::{self, Figures, LEFT_OUT};
+use crate::load::Load;
+use crate::table::{self, Figures, exact};
 
 const CONNECTIONS: [u32; 5] = [24, 48, 96, 192, 384];
 
@@ -36,24 +36,18 @@ pub(crate) fn run(setting: &Setting) {
             load.more.extend(["--pace", "sleep"].map(Into::into));
             let [mut krps, mut cpu, mut p99]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-            let [mut left_out, mut invalidated] = std::array::from_fn(|_| vec![0; all.len()]);
             for round in 0..setting.rounds {
                 for i in turns(round, all.len()) {
-                    let run = load.run(&all[i], None, &cpus).filter(Run::counts);
-                    left_out[i] += u32::from(run.is_none());
-                    invalidated[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
-                    krps[i].push(run.as_ref().map(|run| run.krps()));
-                    cpu[i].push(run.as_ref().map(|run| run.server_cpu_us));
-                    let run = run.filter(Run::is_usable);
-                    p99[i].push(run.and_then(|run| run.trial.windowed_p99_us));
+                    let run = setting.run_on(&load, &all[i], None, &cpus);
+                    krps[i].push(run.as_ref().map(|run| exact(run.krps())));
+                    cpu[i].push(run.as_ref().map(|run| exact(run.server_cpu_us)));
+                    p99[i].push(run.map(|run| run.p99()));
                 }
             }
             let title = |what: &str| format!("{operation}, {connections} connections: {what}");
             table::print(&title("throughput"), "krps", &all, &krps, true);
             table::print(&title("the server's CPU per request"), "µs", &all, &cpu, false);
-            table::print(&title("windowed p99, of valid runs"), "µs", &all, &p99, false);
-            table::note(setting, LEFT_OUT, &all, &left_out);
-            table::note(setting, "Runs of which only the response times are left out", &all, &invalidated);
+            table::print(&title("windowed p99"), "µs", &all, &p99, false);
             for (rows, (figures, higher_is_better)) in
                 rows.iter_mut().zip([(krps, true), (cpu, false), (p99, false)])
             {

@@ -2,14 +2,11 @@
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind, turns};
-use crate::load::{Load, NEVER_FILL, Run, SATURATING_RATE};
-use crate::table::{self, Figures, INVALIDATED, LEFT_OUT};
+use crate::load::{Load, NEVER_FILL, SATURATING_RATE};
+use crate::table::{self, Figures, exact};
 
 /// Sizes of values, and how many of them fit the servers' memory with room to spare.
 const SIZES: [(&str, u32); 4] = [("1000", 100_000), ("10000", 20_000), ("100000", 2_000), ("1000000", 200)];
-
-/// Of runs at half of the slowest server's maximum.
-const LATE: &str = "Runs at half load left out as invalid";
 
 /// Sets and gets of values of each size.
 pub(crate) fn run(setting: &Setting) {
@@ -37,7 +34,6 @@ fn compare(setting: &Setting, title: &str, loads: Vec<(String, Load)>) {
     // Without the floor, which has one canned value, of another size.
     let all: Vec<Contestant> =
         setting.contestants().into_iter().filter(|server| server.kind != Kind::Floor).collect();
-    let cpu = setting.generator_cpu.to_string();
     let mut in_short = Vec::new();
     for (name, load) in loads {
         let key = ["--key-prefix".to_owned(), format!("{}:", load.value)];
@@ -45,28 +41,20 @@ fn compare(setting: &Setting, title: &str, loads: Vec<(String, Load)>) {
         setting.fill(&all, &fill);
         let load = Load { more: [&fill.more[..], &NEVER_FILL.map(Into::into)].concat(), ..load };
         let [mut krps, mut p99]: [Figures; 2] = std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-        let [mut left_out, mut invalidated, mut late] = std::array::from_fn(|_| vec![0; all.len()]);
         for round in 0..setting.rounds {
-            let mut slowest = None;
+            let mut slowest = f64::INFINITY;
             for i in turns(round, all.len()) {
-                let run = load.run(&all[i], Some(SATURATING_RATE), &cpu).filter(Run::counts);
-                left_out[i] += u32::from(run.is_none());
-                invalidated[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
-                if let Some(run) = &run {
-                    slowest = Some(run.trial.achieved_rps.min(slowest.unwrap_or(f64::INFINITY)));
-                }
-                krps[i].push(run.map(|run| run.krps()));
+                let run = setting.run(&load, &all[i], Some(SATURATING_RATE));
+                slowest = run.as_ref().map_or(slowest, |run| run.trial.achieved_rps.min(slowest));
+                krps[i].push(run.map(|run| exact(run.krps())));
             }
-            let Some(slowest) = slowest else { continue };
             for i in turns(round, all.len()) {
-                let run = load.run(&all[i], Some(0.5 * slowest), &cpu).filter(Run::is_usable);
-                late[i] += u32::from(run.is_none());
-                p99[i].push(run.and_then(|run| run.p99_us()));
+                let at_half = slowest.is_finite().then_some(0.5 * slowest);
+                let run = at_half.and_then(|rps| setting.run(&load, &all[i], Some(rps)));
+                p99[i].push(run.map(|run| run.p99()));
             }
         }
         table::print(&format!("{name}: throughput"), "krps", &all, &krps, true);
-        table::note(setting, LEFT_OUT, &all, &left_out);
-        table::note(setting, INVALIDATED, &all, &invalidated);
         table::print(
             &format!("{name}: p99 at half of the slowest server's maximum"),
             "µs",
@@ -74,7 +62,6 @@ fn compare(setting: &Setting, title: &str, loads: Vec<(String, Load)>) {
             &p99,
             false,
         );
-        table::note(setting, LATE, &all, &late);
         let [median, ..] = table::in_short(&all, &krps, true);
         let ratios = table::ratios(&all, &krps, true).into_iter().chain(table::ratios(&all, &p99, false));
         in_short.push([name, median].into_iter().chain(ratios).collect());
