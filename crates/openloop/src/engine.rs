@@ -406,6 +406,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
 impl<W: Workload> Engine<W> {
     /// Periodic work, every 10 ms.
     fn tick<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
+        let waited = reactor.waited();
         self.recording.interrupted |= self.stop_asked();
         self.note_backlog(now);
         self.show_interval(now);
@@ -418,7 +419,7 @@ impl<W: Workload> Engine<W> {
                 continue;
             }
             if let Link::Connecting(conn) = connection.link
-                && now.since(connection.free_since) >= self.plan.timeout
+                && self.looks.is_silent(connection.free_since, self.plan.timeout, now, waited)
             {
                 self.cannot_connect(reactor, index, conn, now);
                 continue;
@@ -428,11 +429,12 @@ impl<W: Workload> Engine<W> {
                 self.leave(reactor, index, now);
                 continue;
             }
-            if now.since(oldest.sent) < self.timeouts[oldest.request.operation as usize] {
+            let timeout = self.timeouts[oldest.request.operation as usize];
+            if !self.looks.is_silent(oldest.sent, timeout, now, waited) {
                 continue;
             }
             if connection.datagram {
-                self.lose_datagrams(index, now);
+                self.lose_datagrams(index, now, waited);
                 self.send_waiting(reactor, index);
                 self.note_idle(index);
             } else {

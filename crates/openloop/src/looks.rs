@@ -75,6 +75,15 @@ impl Looks {
         Look { number: self.number, gap: self.gap(at, waited), waited: self.within(waited) }
     }
 
+    /// Whether at `now` nothing has come for `timeout` after `sent`; the reactor reports that it waited for `waited`. Answers
+    /// that came while the thread was absent lie unread until the next look. A thread whose looks never read all that came
+    /// decides after twice the time.
+    pub(crate) fn is_silent(&self, sent: Time, timeout: Nanos, now: Time, waited: Nanos) -> bool {
+        // A simulated reactor has waited since the last look, a real one within it.
+        let since = if waited <= now.since(self.complete) { waited } else { Nanos::ZERO };
+        (self.complete + since).since(sent) >= timeout || self.asked.since(sent) >= timeout + timeout
+    }
+
     /// How many looks have read all received data.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -84,6 +93,26 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_unanswered_once_a_look_after_its_deadline_found_nothing() {
+        let timeout = Nanos(100);
+        let mut looks = Looks::new(Time(0));
+        let look = |looks: &mut Looks, at: u64, events| {
+            looks.begin(Time(at), Nanos::ZERO);
+            looks.end(events, Nanos::ZERO);
+            looks.is_silent(Time(0), timeout, Time(at), Nanos::ZERO)
+        };
+        assert!(!look(&mut looks, 90, 0));
+        // Absent until 500: the look before says nothing of the time since.
+        assert!(!looks.is_silent(Time(0), timeout, Time(500), Nanos::ZERO));
+        assert!(looks.is_silent(Time(0), timeout, Time(100), Nanos(10)), "a simulated wait");
+        assert!(!look(&mut looks, 110, FULL_LOOK), "more may lie there");
+        assert!(look(&mut looks, 120, 1));
+        let mut busy = Looks::new(Time(0));
+        assert!(!look(&mut busy, 199, FULL_LOOK));
+        assert!(look(&mut busy, 200, FULL_LOOK));
+    }
 
     #[test]
     fn an_answer_came_after_the_look_before() {

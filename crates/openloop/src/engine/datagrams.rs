@@ -1,6 +1,6 @@
 //! Answers in datagrams: matched by tag, in any order.
 
-use units::Time;
+use units::{Nanos, Time};
 
 use crate::engine::Engine;
 use crate::{Fault, Outcome, Parsed, Then, Workload};
@@ -43,11 +43,11 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Ends the requests of a datagram connection whose answers did not come in time; the connection goes on.
-    pub(super) fn lose_datagrams(&mut self, index: usize, now: Time) {
+    pub(super) fn lose_datagrams(&mut self, index: usize, now: Time, waited: Nanos) {
         let timeout = self.plan.timeout;
         // They are in the order of their sending.
         while let Some(oldest) = self.connections[index].in_flight.front()
-            && now.since(oldest.sent) >= timeout
+            && self.looks.is_silent(oldest.sent, timeout, now, waited)
         {
             let connection = &mut self.connections[index];
             connection.note_place(now);

@@ -64,6 +64,20 @@ fn what_was_due_in_an_absence_is_withheld_and_the_rest_is_as_without_it() {
     }
 }
 
+/// Answers that came in time lie unread while the thread is absent for longer than the time-out.
+#[test]
+fn an_absence_is_not_taken_for_a_silent_server() {
+    let mut setup = Setup::new(RPS, Gap::Exponential(30_000.0), Stalls::default(), 403);
+    (setup.plan.warmup, setup.plan.window) = (Nanos::ZERO, Nanos::from_secs(2));
+    (setup.plan.timeout, setup.plan.when_absent) = (Nanos::from_millis(100), WhenAbsent::Withhold);
+    setup.receive_stamps = true;
+    setup.generator_stalls =
+        (1..4).map(|i| (START + Nanos::from_millis(400 * i), Nanos::from_millis(150 * i))).collect();
+    let recording = setup.run();
+    assert_eq!(recording.tally.timeouts, 0);
+    assert_eq!(recording.withheld.absences, 3);
+}
+
 #[test]
 fn sent_late_the_same_arrivals_are_a_burst_which_is_told() {
     let (recording, load) = run(absences(), WhenAbsent::Send);
