@@ -242,6 +242,7 @@ impl<W: Workload> Engine<W> {
         self.recording.window_start = self.window_start;
         self.pacing = Pacing::new(at);
         self.looks = Looks::new(at);
+        self.expect_from(at);
         self.next_tick = at;
         self.start_underway(at);
         for connection in &mut self.connections {

@@ -26,6 +26,8 @@ pub(super) struct Absences {
     in_turn: Nanos,
     /// When the thread last handled an answer.
     handled: Time,
+    /// When the load was to begin, until the first turn.
+    begins: Option<Time>,
 }
 
 impl Absences {
@@ -44,9 +46,33 @@ impl Absences {
 }
 
 impl<W: Workload> Engine<W> {
+    /// The load is to begin at `at`; a thread whose first turn is later was absent until then.
+    pub(super) fn expect_from(&mut self, at: Time) {
+        self.absences.begins = Some(at);
+    }
+
+    /// The first turn, at `now` after having waited for `waited`; the load was to begin at `at`.
+    #[cold]
+    fn begin<R: Reactor>(&mut self, reactor: &R, now: Time, waited: Nanos, at: Time) {
+        if !self.withholds() {
+            return;
+        }
+        self.absent_since_known(reactor, now);
+        let late = now.since(at);
+        if late > STALL_THRESHOLD {
+            self.absences.in_turn = late - waited;
+            self.absences.spans.push_back((at, now));
+            self.recording.absent(at, now);
+            self.withhold_due(now);
+        }
+    }
+
     /// A turn ends at `now` after having waited for `waited`. Returns how long the thread was absent in it.
     #[inline]
     pub(super) fn absent_in_turn<R: Reactor>(&mut self, reactor: &R, now: Time, waited: Nanos) -> Nanos {
+        if let Some(at) = self.absences.begins.take() {
+            self.begin(reactor, now, waited, at);
+        }
         self.absences.waited += waited - std::mem::take(&mut self.absences.counted);
         let took = now.since(self.pacing.last()) - waited - self.absences.in_turn;
         if took > STALL_THRESHOLD {

@@ -64,6 +64,21 @@ fn what_was_due_in_an_absence_is_withheld_and_the_rest_is_as_without_it() {
     }
 }
 
+/// A thread that begins late sends nothing for the time before: no burst in the warm-up that the window would inherit.
+#[test]
+fn a_late_start_is_an_absence() {
+    let late = Nanos::from_millis(180);
+    let mut setup = Setup::new(RPS, Gap::Exponential(30_000.0), Stalls::default(), 401);
+    (setup.plan.warmup, setup.plan.window) = (Nanos::from_millis(200), WINDOW);
+    setup.plan.when_absent = WhenAbsent::Withhold;
+    (setup.receive_stamps, setup.generator_stalls) = (true, vec![(START - Nanos::from_millis(1), late)]);
+    let recording = setup.run();
+    let (quiet, _) = run(Vec::new(), WhenAbsent::Withhold);
+    let p99 = |recording: &Recording| recording.all().response_time.percentile(99.0).unwrap().0 as f64;
+    assert_close("p99", Some(Nanos(p99(&recording) as u64)), p99(&quiet), 0.1);
+    assert_eq!(recording.withheld.arrivals, 0, "none was due in the window: {:?}", recording.withheld);
+}
+
 /// Answers that came in time lie unread while the thread is absent for longer than the time-out.
 #[test]
 fn an_absence_is_not_taken_for_a_silent_server() {
