@@ -81,8 +81,10 @@ const FIELDS: usize = 128;
 /// Cost: no allocation for up to 128 fields.
 pub(crate) fn response(bytes: &[u8], look: impl FnOnce(&Head<'_>)) -> Result<(Version, u16, Fields), Defect> {
     let mut config = httparse::ParserConfig::default();
-    // As curl and browsers read them; lines that continue a field are of RFC 9112 §5.2.
+    // As curl and browsers read them; lines that continue a field are of RFC 9112 §5.2. A field with a name or value that HTTP does
+    // not allow is left out, as by Chromium.
     config
+        .ignore_invalid_headers_in_responses(true)
         .allow_spaces_after_header_name_in_responses(true)
         .allow_obsolete_multiline_headers_in_responses(true)
         .allow_multiple_spaces_in_response_status_delimiters(true);
@@ -144,8 +146,10 @@ pub(crate) fn fields(headers: &[httparse::Header<'_>]) -> Result<Fields, Defect>
                 found.content_length = Some(content_length(found.content_length, value)?);
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                found.encoded = true;
-                found.chunked = last_token(value).eq_ignore_ascii_case(b"chunked");
+                for coding in codings(value) {
+                    found.encoded = true;
+                    found.chunked = coding.eq_ignore_ascii_case(b"chunked");
+                }
             }
             _ => {}
         }
@@ -172,8 +176,10 @@ fn has_token(value: &[u8], token: &str) -> bool {
     value.split(|&byte| byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
-fn last_token(value: &[u8]) -> &[u8] {
-    value.rsplit(|&byte| byte == b',').next().unwrap_or(b"").trim_ascii()
+/// The transfer codings of a list, whose elements may be empty (RFC 9110 §5.6.1). `identity` was none (RFC 2616 §3.6).
+fn codings(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let all = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    all.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
 }
 
 #[cfg(test)]
@@ -230,7 +236,34 @@ mod tests {
         check("Connection: Upgrade, CLOSE\r\n", Ok(Fields { close: true, ..none }));
         check("Connection: keep-alive\r\n", Ok(Fields { keep_alive: true, ..none }));
         check("Connection: closed\r\n", Ok(none));
-        check("no colon\r\n", Err(Defect::Head("a field has no proper name")));
+        for (list, chunked) in [
+            ("identity", None),
+            ("", None),
+            ("chunked,", Some(true)),
+            ("chunked, identity", Some(true)),
+            ("identity, chunked", Some(true)),
+            ("chunked\r\nTransfer-Encoding: identity", Some(true)),
+            ("gzip,", Some(false)),
+        ] {
+            let fields = Fields { encoded: chunked.is_some(), chunked: chunked == Some(true), ..none };
+            check(&format!("Transfer-Encoding: {list}\r\n"), Ok(fields));
+        }
+        // Left out, and the fields behind them are read.
+        for wrong in [
+            "no colon",
+            ": no name",
+            "X(Y): 1",
+            "X Y: 1",
+            "X@Y/Z: 1",
+            "X-Größe: 1",
+            "X: a\u{1}b",
+            "X: \u{1b}[31mred",
+            "X: a\u{7f}b",
+            " folded: 1",
+        ] {
+            check(&format!("{wrong}\r\nContent-Length: 5\r\n"), length(5));
+        }
+        check("X: a\0b\r\n", Err(Defect::Head("a field has control characters in its value")));
         for count in [FIELDS, FIELDS + 1, 5_000] {
             check(&"A: b\r\n".repeat(count), Ok(none));
             check(&"a:\n".repeat(count), Ok(none));

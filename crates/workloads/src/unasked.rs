@@ -8,14 +8,20 @@ use openloop::Unasked;
 /// send the end of chunks after an answer without a body (204).
 pub(crate) fn of_http(bytes: &[u8]) -> Unasked {
     let Some(line) = bytes.strip_prefix(b"HTTP/1.") else { return Unasked::Noise };
-    let status = line.get(2..5).unwrap_or_default();
-    let head = bytes.split(|byte| *byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
-    let closes = |line: &[u8]| {
-        let line = line.trim_ascii().to_ascii_lowercase();
-        line.strip_prefix(b"connection:").is_some_and(|value| value.trim_ascii() == b"close")
+    let status = line.get(2..5.min(line.len())).unwrap_or_default();
+    if !matches!(status.first(), Some(b'4' | b'5')) {
+        return Unasked::Answer;
+    }
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_ascii_lowercase());
+    let head: Vec<Vec<u8>> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    // The rest of a head may come later, which is no request's either.
+    let is_whole = lines.next().is_some();
+    let connection = head.iter().filter_map(|line| line.strip_prefix(b"connection:"));
+    let says = |word: &[u8]| {
+        connection.clone().flat_map(|list| list.split(|byte| *byte == b',')).any(|one| one.trim_ascii() == word)
     };
-    let is_refusal = matches!(status.first(), Some(b'4' | b'5'));
-    if status == b"408" || is_refusal && head.into_iter().any(closes) {
+    let ends = says(b"close") || line.starts_with(b"0") && !says(b"keep-alive");
+    if status == b"408" || ends || !is_whole {
         Unasked::Farewell
     } else {
         Unasked::Answer
@@ -34,7 +40,15 @@ mod tests {
         check("HTTP/1.1 408", Unasked::Farewell);
         check("HTTP/1.1 503 Busy\r\nX: y\r\nconnection:  Close\r\n\r\n", Unasked::Farewell);
         check("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", Unasked::Farewell);
+        check("HTTP/1.1 400 Bad Request\r\nConnection: close, TE\r\n\r\n", Unasked::Farewell);
+        // HTTP/1.0 ends connections unless it says otherwise.
+        check("HTTP/1.0 503 Busy\r\nContent-Type: text/html\r\n\r\n<html>", Unasked::Farewell);
+        check("HTTP/1.0 503 Busy\r\nConnection: keep-alive\r\n\r\n", Unasked::Answer);
+        // In pieces.
+        check("HTTP/1.1 40", Unasked::Farewell);
+        check("HTTP/1.1 400 Bad Request\r\nServer: x\r\n", Unasked::Farewell);
         check("HTTP/1.1 400 Bad Request\r\n\r\nConnection: close\r\n", Unasked::Answer);
+        check("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", Unasked::Answer);
         check("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", Unasked::Answer);
         check("HTTP/1.1 ", Unasked::Answer);
         check("0\r\n\r\n", Unasked::Noise);

@@ -3,6 +3,8 @@
 /// How many bytes are looked at. Source: the WHATWG's MIME Sniffing standard has 1445; any media has a binary byte within its
 /// first 16, and 512 random ones are text once in 10²⁴ times.
 const LENGTH: usize = 512;
+/// What pages, the messages of programs and playlists begin with.
+const MARKS: [&[u8]; 4] = [b"<", b"{", b"[", b"#EXTM3U"];
 /// How much of a page a message shows. Units: characters.
 const SHOWN: usize = 40;
 
@@ -24,12 +26,13 @@ impl Beginning {
         }
     }
 
-    /// The beginning of the text, if it is a page and no media: text that begins with `<`, or is said to be text.
-    /// `WEBVTT` begins a segment of subtitles.
+    /// The beginning of the text, if it is a page and no media: text that begins as HTML, XML, JSON or a playlist does, or is said
+    /// to be text. `WEBVTT` begins a segment of subtitles.
     pub(super) fn page(&self, is_declared: bool) -> Option<String> {
         let text = self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes).trim_ascii_start();
-        let is_page =
-            !self.is_binary && (text.starts_with(b"<") || is_declared && !text.starts_with(b"WEBVTT"));
+        let begins = |mark: &&[u8]| text.starts_with(mark);
+        let is_page = !self.is_binary
+            && (MARKS.iter().any(begins) || is_declared && !text.starts_with(b"WEBVTT"));
         is_page.then(|| String::from_utf8_lossy(text).chars().take(SHOWN).collect::<String>())
     }
 }
@@ -69,6 +72,9 @@ mod tests {
         check(b"<html lang=de>Nicht verf\xc3\xbcgbar", "", true);
         check(b"{\"error\":\"not found\"}", "application/json", true);
         check(b"{\"title\":\"gone\"}", "application/problem+json", true);
+        check(b"{\"error\":\"gone\"}", "", true);
+        check(b" [{\"error\":\"gone\"}]", "video/mp2t", true);
+        check(b"#EXTM3U\n#EXTINF:2,\ns1.ts\n", "application/vnd.apple.mpegurl", true);
         check(b"404 page not found\n", "text/plain; charset=utf-8", true);
         check(b"404 page not found\n", "TEXT/PLAIN", true);
         // Media under any declared type, and short bodies without a type.
@@ -83,5 +89,6 @@ mod tests {
         check(b"xxxxxxxx", "", false);
         check(b"G@ the linguist", "text/vnd.trolltech.linguist", false);
         check(b"<\x00\x00\x01moof", "", false);
+        check(b"{\x00\x00\x01moof", "", false);
     }
 }

@@ -31,6 +31,8 @@ pub enum PlaylistError {
     TooLong,
     #[error("it does not begin with #EXTM3U, so it is no playlist; name the address of one (.m3u8)")]
     NotAPlaylist,
+    #[error("it is compressed (gzip), which viewers here do not ask for; have the server send it as it is")]
+    Compressed,
     #[error("line {line}: {problem}")]
     Line { line: usize, problem: String },
     #[error(

@@ -6,6 +6,7 @@ use proto_http::{ContentRange, Method, Template, Url};
 use thiserror::Error;
 
 use crate::exchange::{ExchangeError, exchange};
+use crate::status::is_redirect;
 use crate::video::config::VideoConfig;
 use crate::video::library::{Ask, Library, Videos, Watched};
 use crate::video::playlist::{ByteRange, LIMIT, PlaylistError};
@@ -45,6 +46,8 @@ pub enum ProbeError {
         "{server} answered with status {status} when asked for the playlist {path}; name one that it has"
     )]
     Status { server: String, path: String, status: u16 },
+    #[error("{server} redirects from the playlist {path} to {to} (status {status}); name that instead")]
+    Redirect { server: String, path: String, to: String, status: u16 },
     #[error("the playlist {url}: {problem}")]
     Playlist { url: String, problem: PlaylistError },
 }
@@ -118,9 +121,12 @@ pub fn fetch(url: &Url, stream: &mut (impl Read + Write)) -> Result<Vec<u8>, Pro
         }
         error => error.into(),
     })?;
-    match answer.status {
-        200 => Ok(answer.body),
-        status => Err(ProbeError::Status { server: name, path: path.into(), status }),
+    match (answer.status, answer.location) {
+        (200, _) => Ok(answer.body),
+        (status, Some(to)) if is_redirect(status) => {
+            Err(ProbeError::Redirect { server: name, path: path.into(), to, status })
+        }
+        (status, _) => Err(ProbeError::Status { server: name, path: path.into(), status }),
     }
 }
 
@@ -179,6 +185,8 @@ mod tests {
         };
         check(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n#EXTM3U\n", Ok(b"#EXTM3U\n"));
         check(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Err("status 404"));
+        let moved = b"HTTP/1.1 302 Found\r\nLocation: /b.m3u8\r\nContent-Length: 0\r\n\r\n";
+        check(moved, Err("redirects from the playlist /a.m3u8 to /b.m3u8 (status 302)"));
         let long = format!("HTTP/1.0 200 OK\r\n\r\n{}", "#".repeat(LIMIT + 1));
         check(long.as_bytes(), Err("more than 16 MiB (16777216 B)"));
     }

@@ -2,7 +2,9 @@ use std::collections::HashSet;
 
 use units::Nanos;
 
-use super::text::{Variables, attributes, byte_range, parameter, positive, seconds, substituted};
+use super::text::{
+    Variables, attributes, byte_range, is_data, is_sound, parameter, positive, seconds, substituted,
+};
 use super::{LIMIT, PlaylistError, VARIANTS};
 
 /// The two kinds of playlists.
@@ -32,6 +34,8 @@ pub struct Variant {
     pub height: Option<u32>,
     /// Its playlist.
     pub uri: String,
+    /// Whether it has no pictures.
+    pub is_sound: bool,
     /// The line of the URI.
     pub line: usize,
 }
@@ -119,6 +123,9 @@ pub fn parse_in(bytes: &[u8], query: &str, imported: &Variables) -> Result<Playl
     if bytes.len() > LIMIT {
         return Err(PlaylistError::TooLong);
     }
+    if bytes.starts_with(b"\x1f\x8b") {
+        return Err(PlaylistError::Compressed);
+    }
     // Titles and comments may be in another encoding; addresses are checked.
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -141,7 +148,7 @@ pub fn parse_in(bytes: &[u8], query: &str, imported: &Variables) -> Result<Playl
             Err(_) if is_comment => Ok(()),
             Err(problem) => Err(problem),
         };
-        outcome.map_err(|problem| PlaylistError::Line { line: number, problem })?;
+        outcome.map_err(|problem| PlaylistError::Line { line: reader.number, problem })?;
     }
     reader.end()
 }
@@ -165,6 +172,7 @@ struct Sound {
 struct Announced {
     bandwidth: Option<u64>,
     height: Option<u32>,
+    is_sound: bool,
     sound: Option<String>,
     /// All that tells it from other variants; a later one that agrees in it is a substitute on another server or path.
     identity: [String; 5],
@@ -187,6 +195,9 @@ struct Reader<'a> {
     header: Option<(String, Option<ByteRange>)>,
     /// The keys that were requested.
     keys: HashSet<String>,
+    /// The line of a key in force that is not a file, and whether one that is a file is in force beside it.
+    locked: Option<usize>,
+    is_open: bool,
     ended: bool,
     has_gap: bool,
     /// The context of the next address.
@@ -212,6 +223,8 @@ impl<'a> Reader<'a> {
             needs: Vec::new(),
             header: None,
             keys: HashSet::new(),
+            locked: None,
+            is_open: false,
             ended: false,
             has_gap: false,
             variant: None,
@@ -269,22 +282,25 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The encryption of the segments that follow. A player requests each key once.
+    /// The encryption of the segments that follow. A player requests each key once. Of several in force, for players with and
+    /// without DRM, one that is a file suffices.
     fn key(&mut self, list: &str) -> Result<(), String> {
         let list = attributes(list);
-        let is_plain = list.get("KEYFORMAT").is_none_or(|format| *format == "identity");
-        match (list.get("METHOD"), list.get("URI")) {
-            (None | Some(&"NONE"), _) => Ok(()),
-            (Some(_), Some(uri)) if is_plain => {
-                if self.keys.insert((*uri).to_owned()) {
-                    self.need(NeedKind::Key, uri, None);
-                }
-                Ok(())
-            }
-            _ => Err("its segments are encrypted, with a key that is not a file (DRM) and not asked for here; name a playlist \
-                      without encryption, or with METHOD=AES-128"
-                .into()),
+        if list.get("METHOD").is_none_or(|method| method.eq_ignore_ascii_case("NONE")) {
+            (self.locked, self.is_open) = (None, false);
+            return Ok(());
         }
+        if list.get("KEYFORMAT").is_some_and(|format| *format != "identity") {
+            self.locked.get_or_insert(self.number);
+            return Ok(());
+        }
+        let uri = list.get("URI").filter(|uri| !uri.is_empty());
+        let uri = uri.ok_or("the key has no URI; write #EXT-X-KEY:METHOD=AES-128,URI=\"…\"")?;
+        self.is_open = true;
+        if !is_data(uri) && self.keys.insert((*uri).to_owned()) {
+            self.need(NeedKind::Key, uri, None);
+        }
+        Ok(())
     }
 
     /// Another version of a part of the video. Subtitles and angles are requested by viewers who choose them; sound by all.
@@ -314,7 +330,9 @@ impl<'a> Reader<'a> {
         };
         let header = Some(((*uri).to_owned(), range));
         if self.header != header {
-            self.need(NeedKind::Header, uri, range);
+            if !is_data(uri) {
+                self.need(NeedKind::Header, uri, range);
+            }
             self.header = header;
         }
         Ok(())
@@ -339,13 +357,21 @@ impl<'a> Reader<'a> {
             );
         }
         let (uri, line) = (uri.to_owned(), self.number);
-        if let Some(Announced { bandwidth, height, sound, identity }) = self.variant.take() {
+        if let Some(Announced { bandwidth, height, is_sound, sound, identity }) = self.variant.take() {
             // Players keep an equal variant for the case that the first one fails.
             if self.known.insert(identity) {
                 self.groups.extend(sound);
-                self.variants.push(Variant { bandwidth, height, uri, line });
+                self.variants.push(Variant { bandwidth, height, uri, is_sound, line });
             }
             return Ok(());
+        }
+        if let (Some(line), false) = (self.locked, self.is_open) {
+            self.number = line;
+            return Err(
+                "its segments are encrypted, with a key that is not a file (DRM) and not asked for here; name a playlist without \
+                 encryption, or with METHOD=AES-128"
+                    .into(),
+            );
         }
         let duration = self.duration.take().ok_or(
             "the address has no #EXTINF or #EXT-X-STREAM-INF before it, so its duration is not known; add one, or remove it",
@@ -383,7 +409,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn master(self) -> Result<Playlist, PlaylistError> {
+    fn master(mut self) -> Result<Playlist, PlaylistError> {
+        // Players show pictures where there are some.
+        if self.variants.iter().any(|variant| !variant.is_sound) {
+            self.variants.retain(|variant| !variant.is_sound);
+        }
         if self.variants.len() > VARIANTS {
             return Err(PlaylistError::TooManyVariants);
         }
@@ -416,6 +446,7 @@ fn announced(list: &str) -> Announced {
     Announced {
         bandwidth,
         height: height.and_then(|lines| u32::try_from(lines).ok()),
+        is_sound: !list.contains_key("RESOLUTION") && list.get("CODECS").is_some_and(|codecs| is_sound(codecs)),
         sound: list.get("AUDIO").map(|group| (*group).to_owned()),
         identity: [rate, text("RESOLUTION"), text("CODECS"), text("FRAME-RATE"), text("VIDEO-RANGE")],
     }

@@ -125,6 +125,12 @@ fn durations_are_as_players_read_them() {
     check("10", 10_000_000);
     check("6.006006,", 6_006_006);
     check("86400,", 86_400_000_000);
+    // Behind the number nothing is read.
+    check("10s,", 10_000_000);
+    check("2.5sec", 2_500_000);
+    check("10.5;title", 10_500_000);
+    check("2\u{a0},", 2_000_000);
+    check("1.2.3,", 1_200_000);
 }
 
 #[test]
@@ -188,6 +194,13 @@ fn headers_and_keys_come_before_the_segments_that_need_them() {
     check(key("k") + &map("a") + s, vec![of_key(0, "k"), header(0, "a")]);
     let identity = "#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT=\"identity\",URI=\"k\"\n";
     check(identity.to_owned() + s, vec![of_key(0, "k")]);
+    // Beside a key for players with DRM.
+    let drm = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://k\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
+    check(drm.to_owned() + identity + s, vec![of_key(0, "k")]);
+    check(key("k") + drm + s + drm + s, vec![of_key(0, "k")]);
+    check(drm.to_owned() + "#EXT-X-KEY:METHOD=none\n" + s, vec![]);
+    // What an address holds itself is asked from no server.
+    check(key("data:text/plain;base64,AAAA") + &map("DATA:video/mp4;base64,AAAA") + s, vec![]);
     let part = "#EXT-X-MAP:URI=\"a\",BYTERANGE=\"20@5\"\n".to_owned() + s;
     assert_eq!(needs(&part), [(0, NeedKind::Header, "a".to_owned(), Some((5, 24)))]);
     let first = "#EXT-X-MAP:BYTERANGE=20,URI=a\n".to_owned() + s;
@@ -242,6 +255,12 @@ fn a_variant_like_another_is_kept_for_its_failure() {
     check(&["BANDWIDTH=5,CODECS=\"avc1\"", "BANDWIDTH=5,CODECS=\"hvc1\""], "ab");
     check(&["BANDWIDTH=5,FRAME-RATE=30", "BANDWIDTH=5,FRAME-RATE=60"], "ab");
     check(&["BANDWIDTH=5,VIDEO-RANGE=SDR", "BANDWIDTH=5,VIDEO-RANGE=PQ"], "ab");
+    // Sound alone is for players without a picture.
+    check(&["BANDWIDTH=5,CODECS=\"mp4a.40.2\"", "BANDWIDTH=6,CODECS=\"avc1.42,mp4a.40.2\""], "b");
+    check(&["BANDWIDTH=5,CODECS=\"mp4a.40.2,ec-3\"", "BANDWIDTH=6,RESOLUTION=1x2"], "b");
+    check(&["BANDWIDTH=5,CODECS=\"mp4a.40.2\"", "BANDWIDTH=6"], "b");
+    check(&["BANDWIDTH=5,CODECS=\"mp4a.40.2\",RESOLUTION=1x2", "BANDWIDTH=6"], "ab");
+    check(&["BANDWIDTH=5,CODECS=\"mp4a.40.2\"", "BANDWIDTH=6,CODECS=\"opus\""], "ab");
     let error = parse(list(&["RESOLUTION=1x2", "BANDWIDTH=5"]).as_bytes()).unwrap_err().to_string();
     assert!(error.starts_with("line 3: the variant has no BANDWIDTH"), "{error}");
 }
@@ -307,7 +326,9 @@ fn what_cannot_be_played_is_refused_with_a_reason() {
     check("#EXTM3U\n#EXTINF:,\n", "line 2: the duration");
     check("#EXTM3U\n#EXTINF\n", "line 2: the duration");
     check("#EXTM3U\n#EXTINF:1e9,\n", "line 2: the duration");
-    check("#EXTM3U\n#EXTINF:1.2.3,\n", "line 2: the duration");
+    check("#EXTM3U\n#EXTINF:+1,\n", "line 2: the duration");
+    check("#EXTM3U\n#EXTINF:\"1\",\n", "line 2: the duration");
+    check("#EXTM3U\n#EXTINF:.,\n", "line 2: the duration");
     check("#EXTM3U\n#EXTINF:86401,\n", "line 2: the segment is longer than a day");
     check("#EXTM3U\n#EXTINF:NaN,\n", "line 2: the duration");
     check("#EXTM3U\n#EXT-X-BYTERANGE:a@b\n", "line 2: the range");
@@ -319,13 +340,15 @@ fn what_cannot_be_played_is_refused_with_a_reason() {
     check("#EXTM3U\n#EXT-X-MAP:BYTERANGE=\"1@0\"\n", "line 2: the header has no URI");
     check("#EXTM3U\n#EXT-X-MAP:URI=\"a\",BYTERANGE=\"0\"\n", "line 2: the range of the header");
     let drm = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://k\",KEYFORMAT=\"com.apple.streamingkeydelivery\"";
-    check(&format!("#EXTM3U\n{drm}\n"), "line 2: its segments are encrypted");
-    check("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128\n", "line 2: its segments are encrypted");
+    check(&format!("#EXTM3U\n{drm}\n#EXTINF:1,\na.ts\n"), "line 2: its segments are encrypted");
+    check("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128\n", "line 2: the key has no URI");
+    check("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"\"\n", "line 2: the key has no URI");
     check("#EXTM3U\n#EXT-X-I-FRAMES-ONLY\n", "line 2: it lists single pictures");
     let many: String =
         (0..=VARIANTS).map(|i| format!("#EXT-X-STREAM-INF:BANDWIDTH={}\na\n", i + 1)).collect();
     check(&format!("#EXTM3U\n{many}"), "more than 64 variants");
     assert_eq!(parse(&vec![b'#'; LIMIT + 1]), Err(PlaylistError::TooLong));
+    assert_eq!(parse(b"\x1f\x8b\x08\0"), Err(PlaylistError::Compressed));
     let large = of(&"#EXTINF:4,\nsegment-of-a-long-recording.ts\n".repeat(100_000));
     assert!(large.len() > 4_000_000 && media(&large).is_ok(), "{} B", large.len());
 }

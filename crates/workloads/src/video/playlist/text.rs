@@ -37,11 +37,14 @@ pub(super) fn positive(text: &str) -> Option<u64> {
     text[..digits].parse().ok().filter(|number| *number > 0)
 }
 
-/// The seconds of `#EXTINF`, which a comma or a blank ends. Bounds: up to a day.
+/// The seconds of `#EXTINF`: the number at its beginning, behind which hls.js reads nothing (`10s`, `10.5;title`). An exponent is
+/// refused, as players differ by it. Bounds: up to a day.
 pub(super) fn seconds(text: &str) -> Result<Nanos, &'static str> {
     let text = text.trim_start();
-    let end = text.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(text.len());
-    let is_number = text[..end].bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let whole = digits(text);
+    let end = if text[whole..].starts_with('.') { whole + 1 + digits(&text[whole + 1..]) } else { whole };
+    let is_number = !text[end..].starts_with(['e', 'E']);
     let seconds = is_number.then(|| text[..end].parse::<f64>().ok()).flatten();
     match seconds {
         None => Err("the duration is not a number of seconds; write #EXTINF:SECONDS, such as #EXTINF:10.5,"),
@@ -50,6 +53,22 @@ pub(super) fn seconds(text: &str) -> Result<Nanos, &'static str> {
         }
         Some(seconds) => Ok(Nanos((seconds * 1e9).round() as u64).max(SEGMENT_MIN)),
     }
+}
+
+/// Whether an address holds its object itself, so that no server is asked for it.
+pub(super) fn is_data(uri: &str) -> bool {
+    uri.trim_start().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+}
+
+/// Whether all codecs of a variant are of sound, by the names of their sample entries. Source: those of hls.js that streams have.
+pub(super) fn is_sound(codecs: &str) -> bool {
+    const SOUNDS: [&str; 12] = [
+        "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "alac", "mha1", "mhm1", "dtsc", "dtse", "dtsx",
+    ];
+    codecs.split(',').all(|codec| {
+        let name = codec.trim().split('.').next().unwrap_or_default();
+        SOUNDS.iter().any(|sound| sound.eq_ignore_ascii_case(name))
+    })
 }
 
 /// `LENGTH` or `LENGTH@OFFSET`.
