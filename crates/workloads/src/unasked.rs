@@ -18,14 +18,13 @@ pub(crate) fn of_http(bytes: &[u8]) -> Unasked {
     let is_whole = lines.next().is_some();
     let connection = head.iter().filter_map(|line| line.strip_prefix(b"connection:"));
     let says = |word: &[u8]| {
-        connection.clone().flat_map(|list| list.split(|byte| *byte == b',')).any(|one| one.trim_ascii() == word)
+        connection
+            .clone()
+            .flat_map(|list| list.split(|byte| *byte == b','))
+            .any(|one| one.trim_ascii() == word)
     };
     let ends = says(b"close") || line.starts_with(b"0") && !says(b"keep-alive");
-    if status == b"408" || ends || !is_whole {
-        Unasked::Farewell
-    } else {
-        Unasked::Answer
-    }
+    if status == b"408" || ends || !is_whole { Unasked::Farewell } else { Unasked::Answer }
 }
 
 #[cfg(test)]
