@@ -31,8 +31,8 @@ impl Beginning {
     pub(super) fn page(&self, is_declared: bool) -> Option<String> {
         let text = self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes).trim_ascii_start();
         let begins = |mark: &&[u8]| text.starts_with(mark);
-        let is_page = !self.is_binary
-            && (MARKS.iter().any(begins) || is_declared && !text.starts_with(b"WEBVTT"));
+        let is_page =
+            !self.is_binary && (MARKS.iter().any(begins) || is_declared && !text.starts_with(b"WEBVTT"));
         is_page.then(|| String::from_utf8_lossy(text).chars().take(SHOWN).collect::<String>())
     }
 }

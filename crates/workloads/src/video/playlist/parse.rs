@@ -446,7 +446,8 @@ fn announced(list: &str) -> Announced {
     Announced {
         bandwidth,
         height: height.and_then(|lines| u32::try_from(lines).ok()),
-        is_sound: !list.contains_key("RESOLUTION") && list.get("CODECS").is_some_and(|codecs| is_sound(codecs)),
+        is_sound: !list.contains_key("RESOLUTION")
+            && list.get("CODECS").is_some_and(|codecs| is_sound(codecs)),
         sound: list.get("AUDIO").map(|group| (*group).to_owned()),
         identity: [rate, text("RESOLUTION"), text("CODECS"), text("FRAME-RATE"), text("VIDEO-RANGE")],
     }

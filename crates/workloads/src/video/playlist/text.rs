@@ -62,9 +62,8 @@ pub(super) fn is_data(uri: &str) -> bool {
 
 /// Whether all codecs of a variant are of sound, by the names of their sample entries. Source: those of hls.js that streams have.
 pub(super) fn is_sound(codecs: &str) -> bool {
-    const SOUNDS: [&str; 12] = [
-        "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "alac", "mha1", "mhm1", "dtsc", "dtse", "dtsx",
-    ];
+    const SOUNDS: [&str; 12] =
+        ["mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "alac", "mha1", "mhm1", "dtsc", "dtse", "dtsx"];
     codecs.split(',').all(|codec| {
         let name = codec.trim().split('.').next().unwrap_or_default();
         SOUNDS.iter().any(|sound| sound.eq_ignore_ascii_case(name))
