@@ -75,6 +75,7 @@ impl FromStr for Url {
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
         let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
+        let path = if path.is_ascii() { path } else { encoded(&path) };
         if authority.contains('@') {
             return Err(error("it names a user; add a header instead"));
         }
@@ -110,6 +111,18 @@ impl FromStr for Url {
     }
 }
 
+/// A path with its characters beyond ASCII percent-encoded, as browsers send it.
+fn encoded(path: &str) -> String {
+    let mut out = String::with_capacity(path.len() * 3);
+    for byte in path.bytes() {
+        match byte {
+            0..0x80 => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.https { "https" } else { "http" };
@@ -142,6 +155,7 @@ mod tests {
         check("http://h#top", "http://h:80", "h");
         check("http://h/a?b#top", "http://h:80/a?b", "h");
         check("http://h/#a/?b", "http://h:80/", "h");
+        check("http://h/äb?ö", "http://h:80/%C3%A4b?%C3%B6", "h");
         check("http://[fe80::1%eth0]:8080/x", "http://[fe80::1%eth0]:8080/x", "[fe80::1]:8080");
         check("http://[fe80::1%25eth0]", "http://[fe80::1%eth0]:80", "[fe80::1]");
     }
