@@ -187,9 +187,19 @@ impl<'a> Certificate<'a> {
         std::iter::from_fn(|| purposes.take(OBJECT_IDENTIFIER)).any(|id| id == wanted || id == ANY_PURPOSE)
     }
 
-    /// The subject's common name, which counts as the server's name only without alternative names.
+    /// The subject's common name, which counts as the server's name only without alternative names of servers.
     pub(super) fn only_name(&self) -> Option<String> {
-        common_name(self.subject).filter(|_| self.extension(SUBJECT_ALT_NAME).is_none())
+        common_name(self.subject).filter(|_| !self.has_names())
+    }
+
+    /// Whether it has a DNS name or an address as an alternative name. Those of persons and services do not name a server, as
+    /// curl has it.
+    fn has_names(&self) -> bool {
+        const DNS_NAME: u8 = 0x82;
+        const IP_ADDRESS: u8 = 0x87;
+        let Some(names) = self.extension(SUBJECT_ALT_NAME) else { return false };
+        let Some(mut names) = Der(names.value).sequence() else { return true };
+        std::iter::from_fn(|| names.value()).any(|(tag, ..)| matches!(tag, DNS_NAME | IP_ADDRESS))
     }
 }
 

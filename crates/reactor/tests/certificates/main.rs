@@ -89,6 +89,12 @@ fn servers_are_taken_as_by_curl() {
         "common",
         &[("common", "localhost", ""), ("common", "127.0.0.1", "is not for '127.0.0.1' but for localhost")],
     );
+    // Alternative names of persons and services are none of servers.
+    desk.own("mail", P256, "subjectAltName=email:a@b.example,URI:spiffe://b.example/c");
+    check(
+        "mail",
+        &[("mail", "localhost", ""), ("mail", "127.0.0.1", "is not for '127.0.0.1' but for localhost")],
+    );
     for (name, key) in [("ed448", "-newkey ed448"), ("pss", "-newkey rsa-pss -pkeyopt rsa_keygen_bits:2048")]
     {
         desk.own(name, key, HERE);
