@@ -18,8 +18,9 @@ pub(crate) struct Exporter {
     address: SocketAddr,
 }
 
-/// Far more than any collector sends. Units: bytes.
-const REQUEST_MAX: usize = 8 << 10;
+/// The longest request: a browser may send its cookies for other servers of this host. Units: bytes. Source: ours; NGINX takes
+/// 32 KiB of them.
+const REQUEST_MAX: usize = 64 << 10;
 /// How long a client may take in all.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Clients at once; one more takes the place of the one that has been there for longest.
@@ -116,7 +117,7 @@ impl Client {
             if self.request.len() > REQUEST_MAX {
                 return Err(io::Error::other("the request is too long"));
             }
-            if !self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+            if !is_whole(&self.request) {
                 return Ok(false);
             }
             self.answer = answer(&self.request, text);
@@ -134,6 +135,12 @@ fn is_early(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
+/// Whether a request has arrived up to its blank line; a line ends with LF, with or without CR before it.
+fn is_whole(request: &[u8]) -> bool {
+    let begun = request.trim_ascii_start();
+    begun.windows(2).any(|end| end == b"\n\n") || begun.windows(3).any(|end| end == b"\n\r\n")
+}
+
 /// The whole answer to a whole request.
 fn answer(request: &[u8], text: &dyn Fn(Format) -> String) -> Vec<u8> {
     let (head_only, (status, kind, body)) = match target(request) {
@@ -142,7 +149,14 @@ fn answer(request: &[u8], text: &dyn Fn(Format) -> String) -> Vec<u8> {
             (is_head, ("200 OK", format.content_type(), text(format)))
         }
         Some((is_head, _)) => (is_head, ("404 Not Found", "text/plain", "there is only /metrics\n".into())),
-        None => (false, ("405 Method Not Allowed", "text/plain", "write GET /metrics HTTP/1.1\n".into())),
+        None => (
+            false,
+            (
+                "405 Method Not Allowed\r\nAllow: GET, HEAD",
+                "text/plain",
+                "write GET /metrics HTTP/1.1\n".into(),
+            ),
+        ),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -155,19 +169,23 @@ fn answer(request: &[u8], text: &dyn Fn(Format) -> String) -> Vec<u8> {
     answer
 }
 
-/// Whether only the head is asked for, and the target of a `GET` or `HEAD` without its query; `None` if it is neither.
+/// Whether only the head is asked for, and the path of a `GET` or `HEAD`; `None` if it is neither. A proxy sends the whole URL.
 fn target(request: &[u8]) -> Option<(bool, &str)> {
-    let line = request.split(|b| *b == b'\r').next()?;
+    let line = request.trim_ascii_start().split(|b| matches!(*b, b'\r' | b'\n')).next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
+    let path = match target.split_once("://") {
+        Some((_, rest)) if !target.starts_with('/') => rest.find('/').map_or("/", |path| &rest[path..]),
+        _ => target,
+    };
     let is_head = method == "HEAD";
-    (is_head || method == "GET").then(|| (is_head, target.split('?').next().unwrap_or_default()))
+    (is_head || method == "GET").then(|| (is_head, path.split('?').next().unwrap_or_default()))
 }
 
 /// The format that `Accept` prefers; that of Prometheus if it does not name the other, as its own client library has it.
 fn accepted(request: &[u8]) -> Format {
     let text = String::from_utf8_lossy(request);
-    let fields = text.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+    let fields = text.trim_start().lines().skip(1).filter_map(|line| line.split_once(':'));
     let accept = fields
         .filter(|(name, _)| name.eq_ignore_ascii_case("accept"))
         .flat_map(|(_, value)| value.split(','));
@@ -175,7 +193,11 @@ fn accepted(request: &[u8]) -> Format {
     for range in accept {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default();
-        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok()).unwrap_or(1.0);
+        let weight = |part: &str| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("q").then(|| value.trim().parse::<f64>().ok())?
+        };
+        let weight = parts.find_map(weight).unwrap_or(1.0);
         match name.to_ascii_lowercase().as_str() {
             "application/openmetrics-text" => open = open.max(weight),
             "text/plain" => plain = plain.max(weight),
@@ -196,10 +218,26 @@ mod tests {
         check("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", Some((false, "/metrics")));
         check("GET /metrics?x=1 HTTP/1.1\r\n\r\n", Some((false, "/metrics")));
         check("HEAD /metrics HTTP/1.1\r\n\r\n", Some((true, "/metrics")));
+        check("GET http://h:9150/metrics?x=1 HTTP/1.1\r\n\r\n", Some((false, "/metrics")));
+        check("GET http://h:9150 HTTP/1.1\r\n\r\n", Some((false, "/")));
+        check("GET /metrics?to=a://b HTTP/1.1\n\n", Some((false, "/metrics")));
+        check("\r\nGET /metrics HTTP/1.1\r\n\r\n", Some((false, "/metrics")));
         check("GET / HTTP/1.1\r\n\r\n", Some((false, "/")));
         check("POST /metrics HTTP/1.1\r\n\r\n", None);
         check("\r\n\r\n", None);
         assert_eq!(target(b"GET \xff HTTP/1.1\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn a_request_ends_with_a_blank_line() {
+        let check =
+            |request: &str, expect: bool| assert_eq!(is_whole(request.as_bytes()), expect, "{request:?}");
+        check("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", true);
+        check("GET /metrics HTTP/1.1\n\n", true);
+        check("GET /metrics HTTP/1.1\r\nHost: x\r\n", false);
+        check("\r\n\r\n", false);
+        check("\r\n\r\nGET /metrics HTTP/1.1\r\n\r\n", true);
+        check("", false);
     }
 
     #[test]
