@@ -1,5 +1,5 @@
 use std::fmt::{self, Display, Formatter};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -185,7 +185,7 @@ pub(crate) struct Flags {
           value_parser = Trimmed(StringValueParser::new()))]
     pub(crate) extended: Vec<String>,
     /// Where to answer GET /metrics for Prometheus, such as 127.0.0.1:9150; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_socket)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Give the hottest keys in the metrics, too: everyone who may read the metrics then sees them.
     #[arg(long, requires = "metrics")]
@@ -336,8 +336,16 @@ fn parse_port(text: &str) -> Result<u16, String> {
     match text.parse::<i32>() {
         Ok(-1) => Ok(0),
         Ok(port) => port.try_into().map_err(|_| format!("{port} is not in 0..=65535")),
-        Err(error) => Err(error.to_string()),
+        Err(_) => Err("write a port from 1 to 65535, or 0 for a free one".into()),
     }
+}
+
+/// An address or the name of one, with its port. Of several the first counts.
+fn parse_socket(text: &str) -> Result<SocketAddr, String> {
+    let found = text.trim().to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.ok_or_else(|| {
+        "write an address of this machine and a port, such as 127.0.0.1:9150, [::1]:9150 or localhost:9150".into()
+    })
 }
 
 /// Of several bytes the first counts, as in memcached.
@@ -408,6 +416,36 @@ mod tests {
         check("1025m", Err("over 1 GiB, the most"));
         check("2g", Err("over 1 GiB, the most"));
         check("x", Err("write bytes"));
+    }
+
+    #[test]
+    fn metrics_have_an_address_or_a_name() {
+        let check = |text: &str, expect: Option<&str>| {
+            let found = parse_socket(text);
+            assert_eq!(found.clone().ok(), expect.map(|socket| socket.parse().unwrap()), "{text}");
+            assert!(found.is_ok() || found.unwrap_err().contains("such as 127.0.0.1:9150"));
+        };
+        check("127.0.0.1:9150", Some("127.0.0.1:9150"));
+        check("[::1]:0", Some("[::1]:0"));
+        check(" 0.0.0.0:1 ", Some("0.0.0.0:1"));
+        assert!(parse_socket("localhost:9150").unwrap().ip().is_loopback());
+        for wrong in ["9150", ":", "127.0.0.1", "127.0.0.1:x", "unix:/tmp/x"] {
+            check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn ports_are_numbers() {
+        let check = |text: &str, expect: Result<u16, &str>| match (parse_port(text), expect) {
+            (Ok(port), Ok(expect)) => assert_eq!(port, expect, "{text}"),
+            (Err(error), Err(expect)) => assert!(error.contains(expect), "{text}: {error}"),
+            (got, _) => panic!("{text}: {got:?}"),
+        };
+        check("11211", Ok(11211));
+        check("-1", Ok(0));
+        check("65536", Err("65536 is not in 0..=65535"));
+        check("11211x", Err("write a port from 1 to 65535"));
+        check("", Err("write a port from 1 to 65535"));
     }
 
     #[test]

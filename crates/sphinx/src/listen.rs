@@ -132,6 +132,13 @@ impl FromStr for Place {
         if let Some(place) = with_zone(text) {
             return place;
         }
+        // memcached takes brackets around every address.
+        if let Some((inner, rest)) = text.strip_prefix('[').and_then(|inner| inner.split_once(']'))
+            && !inner.contains(['[', ':'])
+            && (rest.is_empty() || rest.starts_with(':'))
+        {
+            return format!("{inner}{rest}").parse();
+        }
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| complaint())?)),
             None => (text, None),
@@ -193,6 +200,8 @@ mod tests {
         check("::1", &["[::1]:11211"]);
         check("[::1]", &["[::1]:11211"]);
         check("[::1]:7", &["[::1]:7"]);
+        check("[127.0.0.1]", &["127.0.0.1:11211"]);
+        check("[127.0.0.1]:7", &["127.0.0.1:7"]);
         let local: Place = "localhost:7".parse().unwrap();
         let found = local.addresses(1).unwrap();
         assert!(!found.is_empty());

@@ -25,7 +25,9 @@ use cache_store::{
     View,
 };
 use reactor::monotonic_now;
+use rustix::process::{Resource, getrlimit};
 use tracing::{info, warn};
+use units::Bytes;
 
 use crate::clock::UnixClock;
 use crate::config::Config;
@@ -103,6 +105,18 @@ fn restore(
     Store::in_file(config, Arc::clone(epochs), &place)
 }
 
+/// What to do where the system gives no memory: addresses are reserved beyond `-m`, so that a limit of these may be the reason.
+fn less_memory() -> String {
+    match getrlimit(Resource::As).current.or(getrlimit(Resource::Data).current) {
+        Some(limit) => format!(
+            "the process is limited to {} of address space; raise it with 'ulimit -v unlimited' and 'ulimit -d unlimited' \
+             (LimitAS=, LimitDATA=), or give less memory with -m",
+            Bytes(limit)
+        ),
+        None => "give less memory with -m".into(),
+    }
+}
+
 impl Own {
     /// Makes the partitions of thread `thread`, which should be the calling thread.
     ///
@@ -119,7 +133,7 @@ impl Own {
             let partition = thread * per_thread + number;
             let config = config.store(partition, seed);
             match file {
-                None => Store::with_readers(config, Arc::clone(epochs)).context("give less memory with -m"),
+                None => Store::with_readers(config, Arc::clone(epochs)).with_context(less_memory),
                 Some(file) => restore(config, partition, epochs, file)
                     .context("give less memory with -m, or make the file system of -e larger"),
             }
@@ -384,8 +398,6 @@ impl Partitions {
 
 #[cfg(test)]
 mod tests {
-    use units::Bytes;
-
     use super::*;
 
     /// The partitions as each of `threads` has them.
