@@ -26,7 +26,7 @@ use output::{OutputOptions, text};
 /// are evenly spaced, as wrk2's are; --arrivals poisson is what many independent users make. See taillight load web for
 /// everything else. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 #[derive(Args, Debug)]
-#[command(disable_version_flag = true)]
+#[command(disable_version_flag = true, args_override_self = true)]
 pub(crate) struct WrkArgs {
     /// The URL to request.
     #[arg(value_name = "URL", required_unless_present = "version")]
@@ -64,6 +64,15 @@ pub(crate) struct WrkArgs {
     /// Not supported: it makes wrk2 measure less than every request.
     #[arg(short = 'B', long = "batch_latency", action = ArgAction::SetTrue, hide = true)]
     batch_latency: bool,
+    /// Not supported: further output of DeathStarBench's wrk2, per request or over time.
+    #[arg(short = 'P', action = ArgAction::SetTrue, hide = true)]
+    print_each: bool,
+    #[arg(short = 'p', action = ArgAction::SetTrue, hide = true)]
+    print_over_time: bool,
+    #[arg(short = 'r', action = ArgAction::SetTrue, hide = true)]
+    print_sent: bool,
+    #[arg(short = 'S', action = ArgAction::SetTrue, hide = true)]
+    print_apart: bool,
     /// When requests arrive: constant, poisson, and more; see taillight explain cache.
     #[arg(long, default_value = "constant", value_name = "ARRIVALS")]
     arrivals: ArrivalSpec,
@@ -105,10 +114,10 @@ enum Distribution {
     Zipf,
 }
 
-/// Reads a time as wrk does: a number without a unit is in seconds.
+/// Reads a time as wrk does: a number without a unit is in seconds, and units may be in capitals.
 fn span(text: &str) -> Result<Nanos, ParseError> {
     let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if bare { format!("{text}s").parse() } else { text.parse() }
+    if bare { format!("{text}s").parse() } else { text.to_ascii_lowercase().parse() }
 }
 
 pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
@@ -152,6 +161,17 @@ impl WrkArgs {
         }
         if self.batch_latency {
             return Err(misused("-B: every request is measured here; leave it out"));
+        }
+        let prints = [
+            ('P', self.print_each),
+            ('p', self.print_over_time),
+            ('r', self.print_sent),
+            ('S', self.print_apart),
+        ];
+        if let Some((letter, _)) = prints.iter().find(|(_, is_given)| *is_given) {
+            return Err(misused(format!(
+                "-{letter}: it prints more than wrk2's summary, which is not done here; leave it out, or use 'taillight load web', whose result has the response times over time"
+            )));
         }
         if self.rate.is_none() && !self.closed {
             return Err(misused(
@@ -235,6 +255,14 @@ mod tests {
         let arrivals = |line: &str| spec(line).generator.arrivals.to_string();
         assert_eq!(arrivals("-D exp -R1 http://h"), "poisson");
         assert_eq!(arrivals("-D fixed -R1 http://h"), "constant");
+        let found = spec("-d1M -T 5S -d 2M -R1 -R 2k http://h");
+        assert_eq!(
+            (found.time.window, found.generator.timeout),
+            (Nanos::from_secs(120), Nanos::from_secs(5))
+        );
+        assert_eq!(found.load, Load::Rate("2k".parse().unwrap()), "the last of several counts");
+        let Workload::Web(web) = spec("-R1 -H A:b -H C:d http://h").workload else { panic!() };
+        assert_eq!(web.header.len(), 2);
         assert!(args("-v").version && args("--version").url.is_none());
     }
 
@@ -250,5 +278,8 @@ mod tests {
         check("-R 1 -B http://h", "-B");
         check("-R 1 -s x.lua http://h -- 16", "-s x.lua");
         check("-D zipf -R 1 http://h", "-D exp");
+        for letter in ["-P", "-p", "-r", "-S"] {
+            check(&format!("{letter} -R 1 http://h"), "leave it out");
+        }
     }
 }
