@@ -28,7 +28,7 @@ const BUSY: Duration = Duration::from_millis(20);
 pub enum ControlError {
     #[error("cannot connect to {server}: {source}; start the server there, or give another HOST:PORT")]
     Connect { server: String, source: io::Error },
-    #[error("{server} did not answer '{asked}' within {} s; is it a memcached-compatible server, and not overloaded?", PATIENCE.as_secs())]
+    #[error("{server} did not answer '{asked}' within {} s; is it a memcached-compatible server, with its text protocol (not -B binary), and not overloaded?", PATIENCE.as_secs())]
     Silent { server: String, asked: &'static str },
     #[error(
         "{server} closed the connection when asked for '{asked}'; is it a memcached-compatible server with a free connection?"
