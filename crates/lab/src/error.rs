@@ -1,5 +1,6 @@
 //! Why a run ended before its end.
 
+use launch::Interrupted;
 use thiserror::Error;
 
 /// The reason why a run could not continue.
@@ -8,8 +9,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("interrupted by {0}")]
-    Interrupted(&'static str),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// The generator refused its options before any server was started. `usage`: they were wrong as such.
     #[error("{message}")]
     Refused { message: String, usage: bool },
@@ -80,7 +81,7 @@ impl Error {
     /// The reason recorded in a partial result.
     pub fn in_short(&self) -> String {
         match self {
-            Error::Interrupted(cause) => (*cause).into(),
+            Error::Interrupted(Interrupted(cause)) => (*cause).into(),
             other => other.to_string(),
         }
     }

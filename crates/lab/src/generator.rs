@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use launch::{OwnFolder, Process};
+use launch::{Interrupt, Interrupted, OwnFolder, Process};
 use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use spec::{Spec, TargetName};
 use units::{Nanos, Rate, Time};
 
 use crate::server::Readings;
-use crate::{Error, Interrupt, Server, Span};
+use crate::{Error, Server, Span};
 
 /// How often a running generator is looked after; between, this process sleeps and disturbs no measurement.
 const LOOK: Duration = Duration::from_millis(200);
@@ -182,9 +182,7 @@ impl Generator {
         look: &mut impl FnMut(&[String], &Server),
         (id, target): (&str, &str),
     ) -> Result<(), Error> {
-        if let Some(cause) = interrupt.cause() {
-            return Err(Error::Interrupted(cause));
-        }
+        interrupt.check()?;
         let allowed = self.allowance(load);
         let mut process = Process::spawn(process)?;
         let started = Instant::now();
@@ -198,7 +196,7 @@ impl Generator {
                 // It may have recorded a part of its window.
                 let ended = process.stop(if load.keeps_part { PART_GRACE } else { GRACE });
                 let is_kept = load.keeps_part && ended.is_ok_and(|ended| ended.status.success());
-                return if is_kept { Ok(()) } else { Err(Error::Interrupted(cause)) };
+                return if is_kept { Ok(()) } else { Err(Interrupted(cause).into()) };
             }
             if started.elapsed() > allowed {
                 let last = process.stop(GRACE).map(|ended| ended.stderr).unwrap_or_default();
@@ -231,9 +229,7 @@ impl Generator {
             return Ok(());
         }
         // A generator that was stopped together with this process tells nothing new.
-        if let Some(cause) = interrupt.cause() {
-            return Err(Error::Interrupted(cause));
-        }
+        interrupt.check()?;
         Err(Error::Trial { id: id.into(), target: target.into(), message: last_words(&mut process, status) })
     }
 

@@ -11,7 +11,6 @@
 pub mod compare;
 mod error;
 mod generator;
-mod interrupt;
 mod page_cache;
 mod placement;
 mod priority;
@@ -26,7 +25,6 @@ mod vote;
 
 pub use error::Error;
 pub use generator::{Generator, Load, connections};
-pub use interrupt::Interrupt;
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;
 pub use placement::{Placement, allowed_cores, allowed_cpus};

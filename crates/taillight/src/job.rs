@@ -8,9 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use host::{Host, Limits};
 use jiff::{Timestamp, Zoned};
-use lab::{
-    Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept,
-};
+use lab::{Bench, Generator, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept};
+use launch::{Interrupt, Interrupted};
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
 use spec::{Pace, Spec, Workload};
@@ -418,6 +417,7 @@ pub(crate) fn misused(message: impl Into<String>) -> anyhow::Error {
 /// The exit code of an error that ended a command before there was a result.
 pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
     match error.downcast_ref::<lab::Error>() {
+        _ if error.is::<Interrupted>() => Some(ExitCode::from(INTERRUPTED)),
         Some(lab::Error::Interrupted(_)) => Some(ExitCode::from(INTERRUPTED)),
         Some(error) if error.is_usage() => Some(ExitCode::from(USAGE)),
         _ => None,

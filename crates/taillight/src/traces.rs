@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use lab::Interrupt;
+use launch::{Interrupt, Interrupted};
 use results::ResultFolder;
 use results::study::StudyFolder;
 use sinks::{Destination, Error, Exported, Kept, Patience, Progress};
@@ -58,7 +58,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let exported = sinks::export(&kept, &args.to, &Patience::default(), &mut tell);
     shown.clear();
     let exported = exported.map_err(|error| match (error, interrupt.cause()) {
-        (Error::Stopped, Some(cause)) => lab::Error::Interrupted(cause).into(),
+        (Error::Stopped, Some(cause)) => Interrupted(cause).into(),
         (error, _) => anyhow::Error::from(error),
     })?;
     let left_out: u64 = kept.iter().map(|trial| trial.requests().1).sum();

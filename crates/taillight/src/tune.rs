@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use knobs::{Engine, Error, Planned};
-use lab::Interrupt;
+use launch::Interrupt;
 
 use crate::INTERRUPTED;
 use crate::terminal::{say, tell};

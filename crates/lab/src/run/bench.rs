@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use host::Limits;
 use knobs::Engine;
+use launch::Interrupt;
 use probes::Probe;
 use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
 use serde_json::Value;
@@ -21,8 +22,8 @@ use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
 use crate::compare;
 use crate::server::span_bytes;
 use crate::{
-    Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
-    data_settings, is_traced, people_of,
+    Error, Files, Generator, Machines, Server, ServerOptions, allowed_cores, check_reach, data_settings,
+    is_traced, people_of,
 };
 
 /// Settings shared by all benches of a study.
@@ -299,9 +300,7 @@ impl Bench {
             Load::Restart(times) => {
                 let mut took = Vec::new();
                 for _ in 0..*times {
-                    if let Some(cause) = self.interrupt.cause() {
-                        return Err(Error::Interrupted(cause));
-                    }
+                    self.interrupt.check()?;
                     took.push(1e6 * self.trials.restart(0)?.whole().as_secs_f64());
                 }
                 let mean = took.iter().sum::<f64>() / took.len() as f64;

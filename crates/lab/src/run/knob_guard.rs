@@ -7,12 +7,12 @@ use std::sync::Arc;
 use host::Host;
 use knobs::overhead::{Overhead, measure};
 use knobs::{Action, Engine, Problem, RequestedKnobs, Skipped, Subject};
-use launch::{DEVICE, Form};
+use launch::{DEVICE, Form, Interrupt};
 use results::{Invalid, Reason};
 use spec::{Agents, Spec, Target};
 
 use super::remote_host::Tuner;
-use crate::{Error, Interrupt, Placement, Server, forget_files};
+use crate::{Error, Placement, Server, forget_files};
 
 /// The knobs of a bench, and the way to apply them.
 #[derive(Clone)]
@@ -262,10 +262,8 @@ impl KnobGuard {
             None => ControlFlow::Continue(()),
         };
         let measured = measure(engine, &here.plan()?, u64::from(times), go_on)?;
-        match interrupt.cause() {
-            Some(cause) => Err(Error::Interrupted(cause)),
-            None => Ok(Some(measured)),
-        }
+        interrupt.check()?;
+        Ok(Some(measured))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use launch::{Interrupt, Interrupted};
 use probes::{Probe, ProbeSet};
 use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, TracedRequests, Trial};
 use spec::{Reset, Spec};
 
 use super::progress::{Event, Step, Tracker};
 use crate::server::{Looks, is_cell};
-use crate::{Error, Generator, Interrupt, Load, Restart, Server};
+use crate::{Error, Generator, Load, Restart, Server};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -310,7 +311,7 @@ impl Trials {
         track.agenda.finished(begun.elapsed());
         self.save()?;
         if let Some(cause) = interrupted {
-            return Err(Error::Interrupted(cause));
+            return Err(Interrupted(cause).into());
         }
         let trial = self.experiment.trials.last().expect("it was pushed just now");
         track.tell(&Event::Ended(trial));

@@ -6,13 +6,13 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use launch::{OwnFolder, Process, Spec};
+use launch::{Interrupt, OwnFolder, Process, Spec};
 use rustix::fs::statfs;
 use spec::workload::{self, VideoSet, Web};
 use spec::{FilesPlace, TargetName, Workload};
 use units::ParseError;
 
-use crate::{Error, Interrupt, needs_files};
+use crate::{Error, needs_files};
 
 /// How long it may take to make a set of files. 300 000 files take some seconds; the largest set has 14 times as many, and a
 /// disk may be slow.
@@ -236,9 +236,7 @@ fn ended(process: &mut Process, making: Duration, interrupt: &Interrupt) -> Resu
             }
             other => return Ok(other?),
         }
-        if let Some(cause) = interrupt.cause() {
-            return Err(Error::Interrupted(cause));
-        }
+        interrupt.check()?;
     }
 }
 

@@ -8,14 +8,14 @@ use app::{
     Addresses, App, Away, Elsewhere, EndedPart, Making, Need, Placement, Plan, Restart, Running, RunningPart,
     RunningService, Seed,
 };
-use launch::Instance;
+use launch::{Instance, Interrupt, Interrupted};
 
 use super::files::{Files, Served};
 use super::spans::SpanFolder;
 use super::tracing;
 use super::usage::Usage;
 use super::{Machines, ServerOptions};
-use crate::{Error, Interrupt, TargetName};
+use crate::{Error, TargetName};
 
 /// A running application with its entry in the result. Dropping it ends the application and removes its places.
 pub(super) struct ManagedServer {
@@ -82,7 +82,7 @@ impl ManagedServer {
             interrupt.cause().is_none()
         };
         plan.make_seeds(&mut go_on).map_err(|error| match (error, interrupt.cause()) {
-            (app::Error::Stopped, Some(cause)) => Error::Interrupted(cause),
+            (app::Error::Stopped, Some(cause)) => Interrupted(cause).into(),
             (error, _) => error.into(),
         })
     }

@@ -98,9 +98,7 @@ impl CellStore<'_> {
             engine.refuse_leftovers()?;
         }
         for bench in &plan.benches {
-            if let Some(cause) = setup.interrupt.cause() {
-                return Err(Error::Interrupted(cause));
-            }
+            setup.interrupt.check()?;
             let bench = match Bench::start(bench, setup, &root, engine.as_ref()) {
                 Ok(bench) => Some(bench),
                 Err(error) if error.ends_a_study() || matches!(error, Error::Refused { .. }) => {

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lab::{Interrupt, Seed, Server, ServerOptions, TargetName};
+use lab::{Seed, Server, ServerOptions, TargetName};
+use launch::Interrupt;
 use people::{Degrees, People, Table, community_size, hash, mean_degree};
 use spec::workload::Users;
 
@@ -95,9 +96,7 @@ fn write(people: &People, folder: &Path, interrupt: &Interrupt) -> Result<()> {
     })();
     if let Err(error) = written {
         let _ = fs::remove_dir_all(&partial);
-        if let Some(cause) = interrupt.cause() {
-            return Err(lab::Error::Interrupted(cause).into());
-        }
+        interrupt.check()?;
         return Err(error).with_context(|| format!("cannot write the tables to {}", folder.display()));
     }
     let mut text = String::new();

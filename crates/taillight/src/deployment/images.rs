@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 use app::{Deployment, ImageFolder, Layout};
 use clap::Args;
-use lab::Interrupt;
+use launch::{Interrupt, Interrupted};
 use units::Bytes;
 
 use super::{Which, out};
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
     };
     let written = deployment.write_images(&folder, &args.only, &mut goes_on);
     let images = match (written, interrupt.cause()) {
-        (Err(app::Error::Stopped), Some(cause)) => return Err(lab::Error::Interrupted(cause).into()),
+        (Err(app::Error::Stopped), Some(cause)) => return Err(Interrupted(cause).into()),
         (written, _) => written?,
     };
     for image in &images {
@@ -71,9 +71,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
             say(&format!("{}: {}\n", image.name, image.folder.display()))?;
             continue;
         }
-        if let Some(cause) = interrupt.cause() {
-            return Err(lab::Error::Interrupted(cause).into());
-        }
+        interrupt.check()?;
         built(&args.builder, image)?;
         say(&format!("{}: {}\n", image.name, size(&args.builder, &image.name)?))?;
     }

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use dist::mixed;
-use lab::Interrupt;
+use launch::Interrupt;
 use rustix::fs::{SeekFrom, seek};
 use workloads::sets::{MANIFEST, MARKER, Manifest, Set, SetFile, Sum, Videos};
 

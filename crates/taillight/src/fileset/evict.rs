@@ -3,7 +3,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use lab::Interrupt;
+use launch::Interrupt;
 use rustix::fs::{Advice, fadvise};
 use workloads::sets::Set;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use lab::Interrupt;
+use launch::Interrupt;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use units::Bytes;

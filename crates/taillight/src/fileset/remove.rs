@@ -3,7 +3,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use lab::Interrupt;
+use launch::Interrupt;
 use workloads::sets::{MANIFEST, MARKER, Marker, PARTIAL, Set};
 
 use super::lock::lock;

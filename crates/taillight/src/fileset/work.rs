@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use lab::Interrupt;
+use launch::Interrupt;
 use units::Bytes;
 
 use crate::making::overwrite;
@@ -58,7 +58,7 @@ impl<'a> Meter<'a> {
 
     /// Errors: the run was interrupted.
     pub(super) fn goes_on(&self) -> Result<()> {
-        self.interrupt.cause().map_or(Ok(()), |cause| Err(lab::Error::Interrupted(cause).into()))
+        Ok(self.interrupt.check()?)
     }
 
     fn line(&self) -> String {
@@ -171,7 +171,7 @@ mod tests {
         assert!(seen.load(Ordering::Relaxed) >= 4);
         interrupt.raise();
         let error = over_folders(1000, 2, &meter, |_| panic!("it was to stop")).unwrap_err();
-        assert!(error.downcast_ref::<lab::Error>().is_some_and(lab::Error::is_interrupt), "{error}");
+        assert!(error.is::<launch::Interrupted>(), "{error}");
         assert!(meter.skip(1).is_err());
     }
 }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use app::{App, Member};
 use clap::Args;
-use lab::Interrupt;
-use launch::{Process, Spec};
+use launch::{Interrupt, Interrupted, Process, Spec};
 
 use super::shown::Shown;
 use super::state::{Phase, State, StateFile};
@@ -122,7 +121,7 @@ fn learnt(program: &Path, file: &Path, interrupt: &Interrupt) -> Result<u32> {
             && let Some(cause) = interrupt.cause()
         {
             shown.clear();
-            return Err(lab::Error::Interrupted(cause).into());
+            return Err(Interrupted(cause).into());
         }
     }
     shown.clear();

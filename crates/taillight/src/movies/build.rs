@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use app::{App, Outcome};
 use clap::Args;
-use lab::Interrupt;
+use launch::Interrupt;
 
 use super::Source;
 use super::shown::Shown;

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use lab::Interrupt;
+use launch::{Interrupt, Interrupted};
 
 use crate::making::overwrite;
 use crate::progress::clock;
@@ -60,7 +60,7 @@ impl<'a> Shown<'a> {
             self.clear();
         }
         result.map_err(|error| match (error, self.interrupt.cause()) {
-            (app::Error::Stopped, Some(cause)) => lab::Error::Interrupted(cause).into(),
+            (app::Error::Stopped, Some(cause)) => Interrupted(cause).into(),
             (error, _) => error.into(),
         })
     }

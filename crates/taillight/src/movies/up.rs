@@ -14,7 +14,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, bail};
 use app::{App, Plan};
 use clap::Args;
-use lab::{Interrupt, allowed_cpus};
+use lab::allowed_cpus;
+use launch::Interrupt;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use app::App;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use lab::{Interrupt, Restart, Server, ServerOptions, TargetName};
-use launch::Form;
+use lab::{Restart, Server, ServerOptions, TargetName};
+use launch::{Form, Interrupt};
 use serde::Serialize;
 
 use crate::making::Shown;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lab::Interrupt;
+use launch::Interrupt;
 use reactor::{Address, Epoll, Reactor, Waker, pin_to};
 use spec::workload::VideoSet;
 use units::{CpuList, Nanos};

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use knobs::Engine;
-use lab::Interrupt;
+use launch::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 

@@ -10,7 +10,7 @@ use clap::Args;
 use host::Host;
 use knobs::overhead::{Overhead, measure};
 use knobs::{Engine, Error, Knob, Problem, Subject};
-use lab::Interrupt;
+use launch::Interrupt;
 use serde::Serialize;
 
 use crate::INTERRUPTED;

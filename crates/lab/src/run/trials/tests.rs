@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use launch::{Interrupt, Interrupted};
 use results::{Kind, Verdict};
 use spec::Spec;
 use tempfile::TempDir;
@@ -345,7 +346,7 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
         });
         let (outcome, result) = bench.run(&plan(), trials);
         presser.join().unwrap();
-        assert!(matches!(outcome, Err(Error::Interrupted("Ctrl-C"))), "{outcome:?}");
+        assert!(matches!(outcome, Err(Error::Interrupted(Interrupted("Ctrl-C")))), "{outcome:?}");
         assert_eq!((result.complete, result.interrupted.as_deref()), (false, Some("Ctrl-C")));
         assert!(result.trials.len() >= 4, "{behave}: {}", result.trials.len());
         assert!(pids.iter().all(|pid| !runs(*pid)));

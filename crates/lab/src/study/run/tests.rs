@@ -4,6 +4,7 @@ mod drift;
 
 use std::path::Path;
 
+use launch::Interrupt;
 use results::study::{ClaimVerdict, Effort};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -11,7 +12,6 @@ use units::Bytes;
 
 use super::super::{Facts, new_record};
 use super::*;
-use crate::Interrupt;
 use results::Verdict;
 
 const STUDY: &str = "\

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
 use app::{App, EndedPart, Making, Plan, Running, Starting};
-use lab::Interrupt;
+use launch::{Interrupt, Interrupted};
 use rustix::termios::tcgetwinsize;
 
 use crate::movies::shown::Shown;
@@ -45,7 +45,7 @@ pub(super) fn begun(app: &App) -> State {
 pub(super) fn ended(kept: &StateFile, state: &mut State, outcome: &Result<ExitCode>) {
     state.phase = Phase::Stopped;
     if let Err(error) = outcome
-        && !matches!(error.downcast_ref(), Some(lab::Error::Interrupted(_)))
+        && !error.is::<Interrupted>()
     {
         state.phase = Phase::Failed;
         state.said = format!("{error:#}").lines().map(str::to_owned).collect();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use thiserror::Error;
 
 /// The signals that end a run in good order, and their names in messages.
 const SIGNALS: [(i32, &str); 3] =
@@ -12,6 +13,11 @@ const SIGNALS: [(i32, &str); 3] =
 
 /// The request that signals raise, once their handlers are installed.
 static SIGNALLED: OnceLock<Interrupt> = OnceLock::new();
+
+/// The error of a run that a request to stop ended, with its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("interrupted by {0}")]
+pub struct Interrupted(pub &'static str);
 
 /// A request to stop that any part of a run can look at. Copies share it.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +44,7 @@ impl Interrupt {
     }
 
     /// The request made by [`Interrupt::on_signals`] in this process; before that, one that is never raised.
-    pub(crate) fn signalled() -> Interrupt {
+    pub fn signalled() -> Interrupt {
         SIGNALLED.get().cloned().unwrap_or_default()
     }
 
@@ -51,6 +57,11 @@ impl Interrupt {
     pub fn cause(&self) -> Option<&'static str> {
         let raised = self.raised.load(Ordering::SeqCst);
         raised.checked_sub(1).and_then(|i| SIGNALS.get(i)).map(|(_, name)| *name)
+    }
+
+    /// Errors: the run is to stop.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        self.cause().map_or(Ok(()), |cause| Err(Interrupted(cause)))
     }
 }
 
