@@ -1,25 +1,19 @@
 //! `taillight fileset`: the files that a web server serves and videos, made, checked, evicted and removed.
 
-mod check;
-mod evict;
-mod lock;
-mod make;
-mod real;
-mod remove;
-mod room;
-mod work;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use launch::Interrupt;
 use spec::workload::VideoSet;
 use videos::Catalog;
-use workloads::sets::{Set, Videos};
+use workloads::sets::{self, Set, Videos, Work};
 use workloads::web::FileSet;
 
+use crate::making::overwrite_on_terminal;
 use crate::percent::parse_percent;
+use crate::terminal::say;
 
 /// Make, check, evict and remove sets of files for a web server, and of videos.
 ///
@@ -79,23 +73,20 @@ enum FilesetCommand {
 }
 
 pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
-    match &args.what {
+    let interrupt = Interrupt::on_signals()?;
+    let work = |threads| Work::new(threads, &interrupt, overwrite_on_terminal);
+    let done = match &args.what {
         FilesetCommand::Make { folder, files, video, real, seed, threads } => {
             let set = match video {
                 None => Set::Files(FileSet::read(files, *seed)?),
-                Some(video) => {
-                    let videos = Videos { catalog: Catalog::new(video, *seed)?, is_real: *real };
-                    if *real {
-                        real::check(&videos)?;
-                    }
-                    Set::Videos(videos)
-                }
+                Some(video) => Set::Videos(Videos { catalog: Catalog::new(video, *seed)?, is_real: *real }),
             };
-            make::make(folder, &set, work::threads(*threads))?;
+            sets::make(folder, &set, &work(*threads))?
         }
-        FilesetCommand::Check { folder, sample } => check::check(folder, *sample)?,
-        FilesetCommand::Evict { folder } => evict::evict(folder)?,
-        FilesetCommand::Remove { folder } => remove::remove(folder)?,
-    }
+        FilesetCommand::Check { folder, sample } => sets::check(folder, *sample, &work(None))?,
+        FilesetCommand::Evict { folder } => sets::evict(folder, &work(None))?,
+        FilesetCommand::Remove { folder } => sets::remove(folder, &work(None))?,
+    };
+    say(&done)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use lab::{Making, Seed, ServerOptions, TargetName};
 use rustix::termios::tcgetwinsize;
+use units::clock;
 
-use crate::progress::clock;
 use crate::terminal::tell;
 
 /// Columns of a terminal that does not say how many it has.
@@ -76,6 +76,13 @@ fn line(what: &str, making: &Making, elapsed: Duration) -> String {
             let left = elapsed.mul_f64((1.0 - share) / share);
             format!("{} left · {what} · {far}", clock(left))
         }
+    }
+}
+
+/// As [`overwrite`], where standard error is a terminal.
+pub(crate) fn overwrite_on_terminal(line: &str) {
+    if io::stderr().is_terminal() {
+        overwrite(line);
     }
 }
 

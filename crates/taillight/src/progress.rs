@@ -1,7 +1,6 @@
 //! How far a run is: one line that lives on a terminal, plain lines in a pipe.
 
 use std::io::{self, IsTerminal, Stderr};
-use std::time::Duration;
 
 use lab::{Event, Progress, Step, Where};
 use ratatui_core::buffer::Buffer;
@@ -11,7 +10,7 @@ use results::{Purpose, Trial};
 use rustix::termios::tcgetwinsize;
 use serde::Deserialize;
 use spec::Workload;
-use units::{Nanos, Rate, SESSION_PERCENTILE};
+use units::{Nanos, Rate, SESSION_PERCENTILE, clock};
 
 use crate::terminal::{takes_color, tell};
 use crate::view::{
@@ -212,28 +211,11 @@ fn rate(rps: f64) -> String {
     Rate::new(rps).map_or_else(|_| format!("{rps:.0} rps"), |rate| rate.to_string())
 }
 
-/// `1:05`, `0:07`, `1:02:03`.
-pub(crate) fn clock(left: Duration) -> String {
-    let seconds = left.as_secs_f64().round() as u64;
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
-}
-
 #[cfg(test)]
 mod tests {
     use results::{Arrivals, DistributionSummary, Sessions, Verdict};
 
     use super::*;
-
-    #[test]
-    fn time_left_reads_like_a_clock() {
-        let check = |seconds: f64, expect: &str| assert_eq!(clock(Duration::from_secs_f64(seconds)), expect);
-        check(0.0, "0:00");
-        check(7.4, "0:07");
-        check(59.6, "1:00");
-        check(65.0, "1:05");
-        check(3723.0, "1:02:03");
-    }
 
     #[test]
     fn what_comes_before_a_load_is_shown_until_it_begins() {

@@ -25,4 +25,4 @@ pub use limit::{Limit, LimitUnit, LimitValue};
 pub use qos::{Condition, Qos, QosBasis, ResponseTarget};
 pub use rate::Rate;
 pub use session_figure::{SESSION_PERCENTILE, SessionFigure};
-pub use time::{Nanos, Time};
+pub use time::{Nanos, Time, clock};

@@ -177,6 +177,13 @@ impl FromStr for Nanos {
     }
 }
 
+/// A duration as a clock shows it: `1:05`, `0:07`, `1:02:03`.
+pub fn clock(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +229,15 @@ mod tests {
         assert_eq!(Time(5).since(Time(9)), Nanos::ZERO);
         assert_eq!(Nanos(5) - Nanos(9), Nanos::ZERO);
         assert_eq!(Time::NEVER + Nanos(1), Time::NEVER);
+    }
+
+    #[test]
+    fn a_duration_reads_like_a_clock() {
+        let check = |seconds: f64, expect: &str| assert_eq!(clock(Duration::from_secs_f64(seconds)), expect);
+        check(0.0, "0:00");
+        check(7.4, "0:07");
+        check(59.6, "1:00");
+        check(65.0, "1:05");
+        check(3723.0, "1:02:03");
     }
 }

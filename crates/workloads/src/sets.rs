@@ -1,9 +1,17 @@
 //! Sets of files as folders hold them: files of a web server, and videos. A file in the folder describes its set, to
-//! recognise it again.
+//! recognise it again. Sets are made, checked, evicted from memory and removed here, too.
 
+mod check;
 mod content;
+mod evict;
+mod lock;
+mod make;
 mod manifest;
 mod marker;
+mod real;
+mod remove;
+mod room;
+mod work;
 
 use std::fmt;
 use std::path::Path;
@@ -11,9 +19,14 @@ use std::path::Path;
 use videos::{Catalog, Entry, RUNGS};
 
 use crate::web::FileSet;
+pub use check::check;
 pub use content::SetContent;
+pub use evict::evict;
+pub use make::make;
 pub use manifest::{Manifest, Sum};
 pub use marker::{FolderError, MANIFEST, MARKER, Marker, PARTIAL};
+pub use remove::remove;
+pub use work::Work;
 
 /// A set that a folder may hold.
 #[derive(Clone, Debug, PartialEq)]

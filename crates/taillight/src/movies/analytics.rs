@@ -10,11 +10,11 @@ use anyhow::{Context, Result, bail};
 use app::{App, Member};
 use clap::Args;
 use launch::{Interrupt, Interrupted, Process, Spec};
+use units::clock;
 
 use super::shown::Shown;
 use super::state::{Phase, State, StateFile};
 use super::{Source, build};
-use crate::progress::clock;
 use crate::terminal::say;
 
 /// The member of the application, and the build that makes it.

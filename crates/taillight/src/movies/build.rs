@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use app::{App, Outcome};
 use clap::Args;
 use launch::Interrupt;
+use units::clock;
 
 use super::Source;
 use super::shown::Shown;
-use crate::progress::clock;
 use crate::terminal::{say, tell};
 
 /// Lines of a script that failed that are shown.

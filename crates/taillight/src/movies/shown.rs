@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use launch::{Interrupt, Interrupted};
+use units::clock;
 
 use crate::making::overwrite;
-use crate::progress::clock;
 use crate::terminal::tell;
 
 /// The interval between two updates of the line.

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
+use units::clock;
 
 use super::state::{Phase, State, StateFile};
 use super::{Source, table};
-use crate::progress::clock;
 use crate::terminal::say;
 
 /// Print the services that run, with process, memory and readiness, and the last lines of those that ended.

@@ -9,10 +9,10 @@ use host::Host;
 use lab::Plan;
 use lab::study::{Facts, LoadFrom, Machine, STUDIES, Source, outline};
 use results::study::Effort;
+use units::clock;
 
 use super::{EffortArgs, SetArgs};
 
-use crate::progress::clock;
 use crate::terminal::{say, uses_color};
 
 pub(crate) fn list() -> Result<ExitCode> {

@@ -14,13 +14,14 @@ use launch::Interrupt;
 use results::Study;
 use results::study::{Effort, StudyFolder};
 use spec::Agents;
+use units::clock;
 
 use super::check::gate as gate_of;
 use super::remote_host::Agent;
 use super::{EffortArgs, OutArgs, SetArgs};
 use crate::gate;
 use crate::lock::{Lock, newest, was_begun_here};
-use crate::progress::{Teller, clock};
+use crate::progress::Teller;
 use crate::report::study_pages;
 use crate::targets::remote::FromAgents;
 use crate::terminal::{say, table_width, tell, uses_color};

@@ -10,11 +10,11 @@ use anyhow::{Result, anyhow};
 use app::{App, EndedPart, Making, Plan, Running, Starting};
 use launch::{Interrupt, Interrupted};
 use rustix::termios::tcgetwinsize;
+use units::clock;
 
 use crate::movies::shown::Shown;
 use crate::movies::state::{Phase, Row, State, StateFile};
 use crate::movies::table;
-use crate::progress::clock;
 use crate::terminal::say;
 use crate::view::{Screen, restore_on_panic};
 

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use super::{Set, Videos};
+use crate::web::FileSet;
 use anyhow::{Context, Result};
 use rustix::fs::statvfs;
 use units::Bytes;
-use workloads::sets::{Set, Videos};
-use workloads::web::FileSet;
 
 use super::make::below;
 
@@ -132,7 +132,7 @@ fn fits(free: Free, takes: Takes) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workloads::video::Catalog;
+    use crate::video::Catalog;
 
     fn files(text: &str) -> Set {
         Set::Files(FileSet::read(text, 1).unwrap())

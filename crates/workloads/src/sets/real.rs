@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use super::{MANIFEST, Manifest, Set, Sum, Videos};
 use anyhow::{Context, Result, bail};
 use launch::{Process, Spec, find_program};
 use videos::{CHUNK, PICTURES, RUNGS};
-use workloads::sets::{MANIFEST, Manifest, Set, Sum, Videos};
 
 use super::make::{below, of_disk, unfinished};
 use super::work::{Meter, over_folders};
@@ -86,13 +86,7 @@ fn bits_per_s(videos: &Videos, rung: usize) -> u64 {
 /// Makes the missing videos below `root`, and the list of their contents.
 ///
 /// Errors: ffmpeg fails; the run was interrupted.
-pub(super) fn make(
-    root: &Path,
-    videos: &Videos,
-    tools: &Tools,
-    threads: usize,
-    meter: &Meter<'_>,
-) -> Result<()> {
+pub(super) fn make(root: &Path, videos: &Videos, tools: &Tools, meter: &Meter<'_>) -> Result<()> {
     let clips = root.join(CLIPS);
     make_folder(&clips, root)?;
     // Through a link files outside the set would be written and removed.
@@ -111,9 +105,9 @@ pub(super) fn make(
             .map_err(|e| of_disk(e, root, "rename", &clips.join(&clip)))?;
     }
     let folders = videos.catalog.videos();
-    over_folders(folders, threads, meter, |video| make_video(root, &clips, videos, video, tools, meter))?;
+    over_folders(folders, meter, |video| make_video(root, &clips, videos, video, tools, meter))?;
     let set = Set::Videos(videos.clone());
-    let manifest = manifest(root, &set, threads, meter)?;
+    let manifest = manifest(root, &set, meter)?;
     let path = root.join(MANIFEST);
     fs::write(&path, manifest.text()).map_err(|e| of_disk(e, root, "write", &path))?;
     remove_clips(root, &set)
@@ -207,9 +201,9 @@ fn peak_bits_per_s(playlist: &str) -> Option<u64> {
     peak
 }
 
-fn manifest(root: &Path, set: &Set, threads: usize, meter: &Meter<'_>) -> Result<Manifest> {
+fn manifest(root: &Path, set: &Set, meter: &Meter<'_>) -> Result<Manifest> {
     let files = Mutex::new(BTreeMap::new());
-    over_folders(set.folders(), threads, meter, |folder| {
+    over_folders(set.folders(), meter, |folder| {
         for file in set.files_of(folder) {
             let path = below(root, &file.path);
             let sum = File::open(&path)
@@ -244,7 +238,7 @@ pub(super) fn remove_clips(root: &Path, set: &Set) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workloads::video::Catalog;
+    use crate::video::Catalog;
 
     fn videos(text: &str) -> Videos {
         Videos { catalog: Catalog::new(&text.parse().unwrap(), 1).unwrap(), is_real: true }

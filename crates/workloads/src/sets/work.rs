@@ -1,6 +1,5 @@
 //! The folders of a set, shared out among threads, and how far they are.
 
-use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,10 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use launch::Interrupt;
-use units::Bytes;
-
-use crate::making::overwrite;
-use crate::progress::clock;
+use units::{Bytes, clock};
 
 /// How often progress and requests to stop are checked for: at first and later, so that a small set
 /// does not wait.
@@ -20,9 +16,23 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mil
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
 const TELLS_AFTER: Duration = Duration::from_secs(1);
 
-/// The requested number of threads, else one for each processor.
-pub(super) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| thread::available_parallelism().map_or(1, NonZero::get), usize::from)
+/// How work on a set is done, and who hears how far it is.
+#[derive(Clone, Copy)]
+pub struct Work<'a> {
+    /// How many threads share it.
+    pub threads: usize,
+    /// What stops it.
+    pub interrupt: &'a Interrupt,
+    /// Shows a line about the progress in place of the one before.
+    pub show: fn(&str),
+}
+
+impl<'a> Work<'a> {
+    /// Work by `threads`, or else by one for each processor.
+    pub fn new(threads: Option<u16>, interrupt: &'a Interrupt, show: fn(&str)) -> Work<'a> {
+        let each = || thread::available_parallelism().map_or(1, NonZero::get);
+        Work { threads: threads.map_or_else(each, usize::from), interrupt, show }
+    }
 }
 
 /// How far work on a set is, and whether it is to go on.
@@ -31,7 +41,7 @@ pub(super) struct Meter<'a> {
     doing: String,
     /// The bytes of the whole.
     whole: u64,
-    interrupt: &'a Interrupt,
+    work: Work<'a>,
     begun: Instant,
     done: AtomicU64,
     /// Of those, the bytes that were there already.
@@ -39,9 +49,9 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(doing: String, whole: u64, interrupt: &'a Interrupt) -> Meter<'a> {
+    pub(super) fn new(doing: String, whole: u64, work: &Work<'a>) -> Meter<'a> {
         let none = || AtomicU64::new(0);
-        Meter { doing, whole, interrupt, begun: Instant::now(), done: none(), found: none() }
+        Meter { doing, whole, work: *work, begun: Instant::now(), done: none(), found: none() }
     }
 
     /// Adds `bytes` to the finished work. Errors: the run was interrupted.
@@ -58,7 +68,7 @@ impl<'a> Meter<'a> {
 
     /// Errors: the run was interrupted.
     pub(super) fn goes_on(&self) -> Result<()> {
-        Ok(self.interrupt.check()?)
+        Ok(self.work.interrupt.check()?)
     }
 
     fn line(&self) -> String {
@@ -83,20 +93,19 @@ fn line(doing: &str, whole: u64, done: u64, found: u64, elapsed: Duration) -> St
     format!("{} left · {doing} · {far} · {}/s", clock(left), Bytes(rate as u64))
 }
 
-/// Calls `work` for each folder of a set, by its number; shows the progress on a terminal.
+/// Calls `work` for each folder of a set, by its number; shows the progress.
 ///
 /// One thread handles all of a folder, so that no two threads wait for its lock. Errors: the first error of `work`; the run was
 /// interrupted. Calls in progress are finished, and no further call begins.
 pub(super) fn over_folders(
     folders: u64,
-    threads: usize,
     meter: &Meter<'_>,
     work: impl Fn(u64) -> Result<()> + Sync,
 ) -> Result<()> {
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let first = Mutex::new(None);
     let run = || {
-        while !stop.load(Ordering::Relaxed) && meter.interrupt.cause().is_none() {
+        while !stop.load(Ordering::Relaxed) && meter.work.interrupt.cause().is_none() {
             let folder = next.fetch_add(1, Ordering::Relaxed);
             if folder >= folders {
                 return;
@@ -109,21 +118,16 @@ pub(super) fn over_folders(
         }
     };
     thread::scope(|scope| {
-        let count = threads.min(usize::try_from(folders).unwrap_or(usize::MAX));
+        let count = meter.work.threads.min(usize::try_from(folders).unwrap_or(usize::MAX));
         let all: Vec<_> = (0..count).map(|_| scope.spawn(run)).collect();
-        let shows = io::stderr().is_terminal();
         let mut wait = LOOK.0;
         while !all.iter().all(|thread| thread.is_finished()) {
             thread::park_timeout(wait);
             wait = (2 * wait).min(LOOK.1);
-            if shows {
-                overwrite(&meter.line());
-            }
+            (meter.work.show)(&meter.line());
         }
-        if shows {
-            // The next message starts on an empty line.
-            overwrite("");
-        }
+        // The next message starts on an empty line.
+        (meter.work.show)("");
         for thread in all {
             thread.join().map_err(|_| anyhow!("a thread ended unexpectedly"))?;
         }
@@ -161,16 +165,16 @@ mod tests {
     #[test]
     fn the_first_error_ends_the_work_and_so_does_an_interrupt() {
         let interrupt = Interrupt::new();
-        let meter = Meter::new("testing".into(), 1000, &interrupt);
+        let meter = Meter::new("testing".into(), 1000, &Work::new(Some(2), &interrupt, |_| ()));
         let seen = AtomicU64::new(0);
-        let error = over_folders(1000, 2, &meter, |folder| {
+        let error = over_folders(1000, &meter, |folder| {
             seen.fetch_add(1, Ordering::Relaxed);
             if folder == 3 { Err(anyhow!("no more")) } else { meter.advance(1) }
         });
         assert_eq!(error.unwrap_err().to_string(), "no more");
         assert!(seen.load(Ordering::Relaxed) >= 4);
         interrupt.raise();
-        let error = over_folders(1000, 2, &meter, |_| panic!("it was to stop")).unwrap_err();
+        let error = over_folders(1000, &meter, |_| panic!("it was to stop")).unwrap_err();
         assert!(error.is::<launch::Interrupted>(), "{error}");
         assert!(meter.skip(1).is_err());
     }

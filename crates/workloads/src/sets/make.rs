@@ -4,19 +4,17 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::{MARKER, Marker, PARTIAL, Set, SetFile};
 use anyhow::{Context, Result, bail};
-use launch::Interrupt;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use units::Bytes;
-use workloads::sets::{MARKER, Marker, PARTIAL, Set, SetFile, Videos};
 
 use super::evict::evict_files;
 use super::lock::lock;
 use super::remove::remove_files;
-use super::work::{Meter, over_folders};
+use super::work::{Meter, Work, over_folders};
 use super::{real, room};
-use crate::terminal::say;
 
 /// Bytes that are written at once.
 const PIECE: usize = 256 << 10;
@@ -31,12 +29,16 @@ enum FolderState {
     Part,
 }
 
-/// Makes `set` in `folder`.
+/// Makes `set` in `folder`. Returns what was made, as a line.
 ///
-/// Errors: the folder holds something else, which stays; another process has it; no space; the run was interrupted.
-pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
+/// Errors: videos with too low a bit rate to show; the folder holds something else, which stays; another process has it; no space; the run was interrupted.
+pub fn make(folder: &Path, set: &Set, work: &Work<'_>) -> Result<String> {
     let begun = Instant::now();
-    let interrupt = Interrupt::on_signals()?;
+    let real = match set {
+        Set::Videos(videos) if videos.is_real => Some(videos),
+        _ => None,
+    };
+    real.map_or(Ok(()), real::check)?;
     // Servers run under other accounts: they may read the files, regardless of this process's umask.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let is_new = !folder.exists();
@@ -44,27 +46,24 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     // One that is being made looks like one that was interrupted.
     let held = lock(folder)?;
     match found(folder, set)? {
-        FolderState::Whole => return say(&format!("{} holds {} already\n", folder.display(), about(set))),
-        FolderState::Part if !set.resumes() => remove_files(folder, set, threads, &interrupt)?,
+        FolderState::Whole => return Ok(format!("{} holds {} already\n", folder.display(), about(set))),
+        FolderState::Part if !set.resumes() => remove_files(folder, set, work)?,
         FolderState::Part | FolderState::Nothing => {}
     }
     room::check(folder, set).inspect_err(|_| {
         // The folder is still empty.
         let _ = is_new.then(|| fs::remove_dir(folder));
     })?;
-    let tools = match set {
-        Set::Videos(Videos { is_real: true, .. }) => Some(real::Tools::find()?),
-        _ => None,
-    };
+    let real = real.map(|videos| Ok::<_, anyhow::Error>((videos, real::Tools::find()?))).transpose()?;
     let partial = folder.join(PARTIAL);
     fs::write(&partial, Marker::of(set).text())
         .with_context(|| format!("cannot write {}", partial.display()))?;
-    let meter = Meter::new(format!("making {set}"), set.bytes(), &interrupt);
-    let made = match (set, &tools) {
-        (Set::Videos(videos), Some(tools)) => real::make(folder, videos, tools, threads, &meter),
-        _ => Ok(()),
+    let meter = Meter::new(format!("making {set}"), set.bytes(), work);
+    let made = match &real {
+        Some((videos, tools)) => real::make(folder, videos, tools, &meter),
+        None => Ok(()),
     };
-    let made = made.and_then(|()| computed(folder, set, threads, &meter));
+    let made = made.and_then(|()| computed(folder, set, &meter));
     made.with_context(|| {
         let name = folder.display();
         format!("only a part of {set} is in {name}; make it again, or `taillight fileset remove {name}`")
@@ -73,11 +72,11 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
         // The bytes must be on disk before the marker, even if the machine crashes.
         rustix::fs::syncfs(&held).with_context(|| format!("cannot write back {}", folder.display()))?;
         // Otherwise a server would find its files in memory and read none from disk, and the memory is charged to this program.
-        evict_files(folder, set, threads, &interrupt)?;
+        evict_files(folder, set, work)?;
     }
     fs::rename(&partial, folder.join(MARKER))
         .with_context(|| format!("cannot rename {}", partial.display()))?;
-    say(&format!("made {} in {}, in {:.1} s\n", about(set), folder.display(), begun.elapsed().as_secs_f64()))
+    Ok(format!("made {} in {}, in {:.1} s\n", about(set), folder.display(), begun.elapsed().as_secs_f64()))
 }
 
 /// A set in words.
@@ -127,8 +126,8 @@ pub(super) fn unfinished(path: &Path) -> PathBuf {
 }
 
 /// Makes the files whose content follows from the set.
-fn computed(root: &Path, set: &Set, threads: usize, meter: &Meter<'_>) -> Result<()> {
-    over_folders(set.folders(), threads, meter, |n| make_folder(root, set, n, meter))?;
+fn computed(root: &Path, set: &Set, meter: &Meter<'_>) -> Result<()> {
+    over_folders(set.folders(), meter, |n| make_folder(root, set, n, meter))?;
     let mut piece = vec![0; PIECE];
     set.files_beside().iter().try_for_each(|file| make_file(root, set, file, &mut piece, meter))
 }

@@ -2,27 +2,24 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::Set;
 use anyhow::{Context, Result};
-use launch::Interrupt;
 use rustix::fs::{Advice, fadvise};
-use workloads::sets::Set;
 
 use super::make::{about, below};
-use super::work::{Meter, over_folders, threads};
-use crate::terminal::say;
+use super::work::{Meter, Work, over_folders};
 
 /// Asks the kernel to drop the files of the set in `folder` from its page cache, so that they are read from the disk again.
 ///
-/// Errors: the folder holds no set; the run was interrupted.
-pub(super) fn evict(folder: &Path) -> Result<()> {
-    let interrupt = Interrupt::on_signals()?;
+/// Returns what was asked for, as a line. Errors: the folder holds no set; the run was interrupted.
+pub fn evict(folder: &Path, work: &Work<'_>) -> Result<String> {
     let set = Set::in_folder(folder)?;
     let open = File::open(folder).with_context(|| format!("cannot open the folder {}", folder.display()))?;
     // Pages that are not written back yet stay.
     rustix::fs::syncfs(&open).with_context(|| format!("cannot write back {}", folder.display()))?;
-    evict_files(folder, &set, threads(None), &interrupt)?;
+    evict_files(folder, &set, work)?;
     // A request: the kernel keeps pages that a program has mapped or locked, and a file system of memory all of them.
-    say(&format!(
+    Ok(format!(
         "asked the kernel to drop {} of {} from its memory, which it does but for what programs have mapped there; \
          what lies on no disk stays\n",
         about(&set),
@@ -30,9 +27,9 @@ pub(super) fn evict(folder: &Path) -> Result<()> {
     ))
 }
 
-pub(super) fn evict_files(root: &Path, set: &Set, threads: usize, interrupt: &Interrupt) -> Result<()> {
-    let meter = Meter::new(format!("evicting {set}"), set.bytes(), interrupt);
-    over_folders(set.folders(), threads, &meter, |folder| {
+pub(super) fn evict_files(root: &Path, set: &Set, work: &Work<'_>) -> Result<()> {
+    let meter = Meter::new(format!("evicting {set}"), set.bytes(), work);
+    over_folders(set.folders(), &meter, |folder| {
         for file in set.files_of(folder) {
             let path = below(root, &file.path);
             match File::open(&path) {

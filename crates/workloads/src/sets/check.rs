@@ -6,15 +6,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::{MANIFEST, MARKER, Manifest, Set, SetFile, Sum, Videos};
 use anyhow::{Context, Result, bail};
 use dist::mixed;
-use launch::Interrupt;
 use rustix::fs::{SeekFrom, seek};
-use workloads::sets::{MANIFEST, MARKER, Manifest, Set, SetFile, Sum, Videos};
 
 use super::make::{about, below};
-use super::work::{Meter, over_folders, threads};
-use crate::terminal::say;
+use super::work::{Meter, Work, over_folders};
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
@@ -34,14 +32,14 @@ struct Inspection<'a> {
     meter: Meter<'a>,
 }
 
-/// Checks the set in `folder`, or a drawn `sample` of the ranges of its files.
+/// Checks the set in `folder`, or a drawn `sample` of the ranges of its files. Returns the answer as a line.
 ///
+/// Units: `sample` from 0 to 1.
 /// Errors: the folder holds no set; a file is missing, or has another size or content; other files exist.
-pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
-    let interrupt = Interrupt::on_signals()?;
+pub fn check(folder: &Path, sample: Option<f64>, work: &Work<'_>) -> Result<String> {
     let set = Set::in_folder(folder)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let meter = Meter::new(format!("checking {set}"), set.bytes(), &interrupt);
+    let meter = Meter::new(format!("checking {set}"), set.bytes(), work);
     let manifest = manifest(folder, &set)?;
     let look = Inspection { root: folder, manifest, sample: sample.map(|share| (share, now)), meter, set };
     let faults = look.faults()?;
@@ -54,7 +52,7 @@ pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
                 (1e6 * share).round() / 1e4
             ),
         };
-        return say(&format!("{} holds {about}, {how}\n", folder.display()));
+        return Ok(format!("{} holds {about}, {how}\n", folder.display()));
     }
     let more = match faults.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -110,7 +108,7 @@ impl Inspection<'_> {
         let mut all = strangers(root, &known)?;
         all.extend(self.of_files(&beside)?);
         let all = Mutex::new(all);
-        over_folders(set.folders(), threads(None), &self.meter, |n| {
+        over_folders(set.folders(), &self.meter, |n| {
             let files = set.files_of(n);
             let mut faults = strangers(&below(root, &set.folder(n)), &files.iter().map(name_of).collect())?;
             faults.extend(self.of_files(&files)?);

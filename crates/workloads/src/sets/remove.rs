@@ -2,22 +2,19 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::{MANIFEST, MARKER, Marker, PARTIAL, Set};
 use anyhow::{Context, Result, bail};
-use launch::Interrupt;
-use workloads::sets::{MANIFEST, MARKER, Marker, PARTIAL, Set};
 
 use super::lock::lock;
 use super::make::{about, below, unfinished};
 use super::real;
-use super::work::{Meter, over_folders, threads};
-use crate::terminal::say;
+use super::work::{Meter, Work, over_folders};
 
-/// Removes the set in `folder`, complete or not, and the folder if it is then empty.
+/// Removes the set in `folder`, complete or not, and the folder if it is then empty. Returns what was removed, as a line.
 ///
 /// Errors: the folder holds no set; another process holds the lock; a file cannot be removed; foreign files lie in the set's folders; the
 /// run was interrupted. The remaining files are then still marked as a part of the set.
-pub(super) fn remove(folder: &Path) -> Result<()> {
-    let interrupt = Interrupt::on_signals()?;
+pub fn remove(folder: &Path, work: &Work<'_>) -> Result<String> {
     let _lock = lock(folder)?;
     let (whole, partial) = (folder.join(MARKER), folder.join(PARTIAL));
     let set = match Marker::read(&whole)? {
@@ -34,7 +31,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
             ),
         },
     };
-    remove_files(folder, &set, threads(None), &interrupt)?;
+    remove_files(folder, &set, work)?;
     remove_file(&folder.join(MANIFEST))?;
     fs::remove_file(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
     let rest = match fs::remove_dir(folder) {
@@ -45,20 +42,20 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
         // The folder stays because of its parent's permissions, or because it is a mount point: the set, as requested, is removed.
         Err(_) => "; the folder itself could not be removed",
     };
-    say(&format!("removed {} from {}{rest}\n", about(&set), folder.display()))
+    Ok(format!("removed {} from {}{rest}\n", about(&set), folder.display()))
 }
 
 /// Removes the files of `set` below `root`, and their folders; missing ones are ignored.
 ///
 /// Errors: as those of [`remove`].
-pub(super) fn remove_files(root: &Path, set: &Set, threads: usize, interrupt: &Interrupt) -> Result<()> {
-    let meter = Meter::new(format!("removing {set}"), set.bytes(), interrupt);
+pub(super) fn remove_files(root: &Path, set: &Set, work: &Work<'_>) -> Result<()> {
+    let meter = Meter::new(format!("removing {set}"), set.bytes(), work);
     real::remove_clips(root, set)?;
     for file in set.files_beside() {
         remove_file(&below(root, &file.path))?;
         remove_file(&unfinished(&below(root, &file.path)))?;
     }
-    over_folders(set.folders(), threads, &meter, |folder| remove_folder(root, set, folder, &meter))
+    over_folders(set.folders(), &meter, |folder| remove_folder(root, set, folder, &meter))
 }
 
 fn remove_folder(root: &Path, set: &Set, folder: u64, meter: &Meter<'_>) -> Result<()> {
