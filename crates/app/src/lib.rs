@@ -24,6 +24,7 @@ mod deploy;
 mod description;
 mod elsewhere;
 mod error;
+mod explain;
 mod files;
 mod filling;
 mod kinds;
@@ -59,6 +60,7 @@ pub use description::{
 };
 pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, StartReport, Watch};
 pub use error::Error;
+pub use explain::explain;
 pub use launch::Restart;
 pub use library::{names, of_folder, of_name};
 pub use plan::{PeopleSet, Placement, Plan, Videos};

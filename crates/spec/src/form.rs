@@ -4,6 +4,7 @@ use std::str::FromStr;
 use units::ParseError;
 
 use crate::text::as_text;
+use crate::{Entry, Section};
 
 /// The environment of a server that is started here.
 ///
@@ -48,6 +49,37 @@ impl Form {
     pub fn has_images(self) -> bool {
         matches!(self, Form::Podman | Form::Docker)
     }
+
+    /// The isolation forms of a server, explained.
+    pub fn explain() -> Section {
+        let entries = Form::ALL.map(|form| {
+            let (meaning, source) = form.about();
+            Entry {
+                name: form.name().into(),
+                value: None,
+                option: Some(format!("--form {}", form.name())),
+                meaning: meaning.into(),
+                source: source.into(),
+            }
+        });
+        Section::new("Forms; docs/reference/launch.md says what each takes", entries)
+    }
+
+    /// Its meaning and its source.
+    fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Form::Bare => {
+                ("A process like any other, reached over loopback.", "IISWC'17 §IV-B, §IV-D: bare metal")
+            }
+            Form::Bridged => (
+                "A process behind the bridge and veth that a container has.",
+                "ours, because a container then differs from it by the container alone",
+            ),
+            Form::Lxc => ("A container of LXC.", "IISWC'17 §III-B, §IV-D: LXC"),
+            Form::Podman => ("A container of podman.", "ours, because it starts containers without a daemon"),
+            Form::Docker => ("A container of docker.", "ISPASS'16 §V: CloudSuite 3 comes in docker images"),
+        }
+    }
 }
 
 impl FromStr for Form {
@@ -88,6 +120,11 @@ mod tests {
         check("kvm");
         check("lxc ");
         check("");
+    }
+
+    #[test]
+    fn every_form_has_its_source() {
+        assert!(Form::explain().entries.iter().all(|entry| crate::is_source(&entry.source)));
     }
 
     #[test]

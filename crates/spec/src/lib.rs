@@ -8,6 +8,7 @@
 //! Try it: `cargo test -p spec`.
 
 mod arrivals;
+mod chapter;
 mod explained;
 mod field;
 mod form;
@@ -32,6 +33,7 @@ mod url;
 pub mod workload;
 
 pub use arrivals::{ArrivalSpec, Cursor, Process, Profile};
+pub use chapter::{Chapter, Entry, Section};
 pub use explained::{Explained, Origin};
 pub use field::Field;
 pub use form::Form;

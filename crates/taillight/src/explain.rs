@@ -1,21 +1,13 @@
 //! `taillight explain`: the meaning of a word, its value, and the value's source.
 
-mod cache;
-mod chapter;
 mod commands;
 mod fields;
 mod file;
 mod knobs;
 mod limits;
-mod movies;
 mod probes;
-mod social;
-mod sphinx;
 mod studies;
-mod targets;
 mod verdicts;
-mod video;
-mod web;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,8 +16,8 @@ use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 use serde_json::json;
-
-use chapter::{Chapter, Entry, Section};
+use spec::{Chapter, Entry, Form, Section};
+use workloads::{cache, movies, null, social, video, web};
 
 use crate::terminal::say;
 
@@ -59,33 +51,37 @@ const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<
 
 const TOPICS: [Topic; 24] = [
     topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
-        Ok(cache::chapter())
+        Ok(cache_chapter())
     }),
-    topic("operations", "what a request to a cache can do", || Ok(Chapter::of([cache::operations()]))),
+    topic("operations", "what a request to a cache can do", || {
+        Ok(Chapter::of([cache::explain::operations()]))
+    }),
     topic("distributions", "sizes, popularities, arrivals, load profiles, data sets", || {
-        Ok(Chapter::of(cache::distributions()))
+        Ok(Chapter::of(cache::explain::distributions()))
     }),
-    topic("presets", "published loads, each value with its source", || Ok(Chapter::of(cache::presets()))),
+    topic("presets", "published loads, each value with its source", || {
+        Ok(Chapter::of(cache::explain::presets()))
+    }),
     topic("web", "load on web servers: from when to when it is measured, what counts, fields", || {
-        Ok(web::chapter())
+        Ok(with_fields(web::explain::chapter(), "web"))
     }),
     topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
-        Ok(video::chapter())
+        Ok(with_fields(video::explain::chapter(), "video"))
     }),
     topic(
         "social",
         "sessions of users of a social network: operations, limits, what is within them, fields",
-        || Ok(social::chapter()),
+        || Ok(with_fields(social::explain::chapter(), "social")),
     ),
     topic(
         "movies",
         "visitors of a site of films: queries, how films are watched, what is checked, fields",
-        || Ok(movies::chapter()),
+        || Ok(with_fields(movies::explain::chapter(), "movies")),
     ),
-    topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
-    topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
-    topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),
-    topic("forms", "what a server can run in", || Ok(Chapter::of([targets::forms()]))),
+    topic("null", "load on the null server, which validates the generator", || Ok(null::chapter())),
+    topic("target", "the server under test: fields, forms, settings of applications", target),
+    topic("targets", "the settings of each application", || Ok(Chapter::of(app::explain()?))),
+    topic("forms", "what a server can run in", || Ok(Chapter::of([Form::explain()]))),
     topic("load", "how much is offered", || Ok(of_section("load"))),
     topic("generator", "how the load is generated", || Ok(of_section("generator"))),
     topic("time", "how long the parts of a trial take", || Ok(of_section("time"))),
@@ -100,7 +96,7 @@ const TOPICS: [Topic; 24] = [
     }),
     topic("knobs", "what can be changed on a host, and profiles", knobs::chapter),
     topic("probes", "what can be observed, and what it may cost", || Ok(probes::chapter())),
-    topic("sphinx", "what sphinxd does here without options", sphinx::chapter),
+    topic("sphinx", "what sphinxd does here without options", ::sphinx::explain),
     topic("studies", "published figures that are measured again", studies::chapter),
 ];
 
@@ -127,6 +123,26 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     };
     say(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The fields of a workload.
+fn fields_of(workload: &str) -> Section {
+    fields::section(&format!("Fields of the workload {workload}"), "workload", Some(workload))
+}
+
+/// The chapter on a workload, with its fields.
+fn with_fields(mut chapter: Chapter, workload: &str) -> Chapter {
+    chapter.sections.push(fields_of(workload));
+    chapter
+}
+
+fn cache_chapter() -> Chapter {
+    Chapter::of([vec![fields_of("cache")], cache::explain::chapter().sections].concat())
+}
+
+fn target() -> Result<Chapter> {
+    let fields = fields::section("Fields of the target", "target", None);
+    Ok(Chapter::of([vec![fields, Form::explain()], app::explain()?].concat()))
 }
 
 fn of_section(name: &str) -> Chapter {

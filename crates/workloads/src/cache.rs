@@ -12,6 +12,7 @@ mod content;
 mod control;
 mod counts;
 mod expiry;
+pub mod explain;
 mod fill;
 mod holdings;
 mod items;

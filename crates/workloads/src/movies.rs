@@ -8,6 +8,7 @@ mod answers;
 mod config;
 mod counts;
 mod expected;
+pub mod explain;
 mod login;
 mod visit;
 mod visitors;

@@ -1,6 +1,7 @@
 //! Lines to the null server: the least that a request can be.
 
 use openloop::{Parsed, Parts, Workload};
+use spec::{Chapter, Entry, Section};
 
 /// Sends an empty line's worth of request and expects `ok`, as `null_server::Dialect::Lines` answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +31,19 @@ impl Workload for Null {
             _ => Parsed::Garbage("the answer is not 'ok': is this a null server?".into()),
         }
     }
+}
+
+/// The explanation of the workload, which has no options.
+pub fn chapter() -> Chapter {
+    let line = Entry {
+        name: "null".into(),
+        meaning:
+            "A line to a null server, which answers each with a line after a service time that is known."
+                .into(),
+        source: "ours, because a generator is held against response times that are known".into(),
+        ..Entry::default()
+    };
+    Chapter::of([Section::new("The workload null has no fields", [line])])
 }
 
 #[cfg(test)]

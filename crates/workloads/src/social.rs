@@ -6,6 +6,7 @@
 
 mod config;
 mod counts;
+pub mod explain;
 mod login;
 mod mix;
 mod pages;

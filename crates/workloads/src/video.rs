@@ -11,6 +11,7 @@ mod classes;
 mod config;
 mod counts;
 mod course;
+pub mod explain;
 mod library;
 mod links;
 mod player;

@@ -6,6 +6,7 @@
 mod answers;
 mod body;
 mod config;
+pub mod explain;
 mod files;
 mod pages;
 mod probe;

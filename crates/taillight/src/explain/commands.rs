@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::chapter::{Entry, Section};
+use spec::{Entry, Section};
 
 /// Why an option of a command has its default.
 struct Reason {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use spec::{Field, Spec, Workload};
 
-use super::chapter::{Entry, Section};
+use spec::{Entry, Section};
 
 /// A section of a specification, of a workload's fields those of that workload.
 pub(super) fn section(title: &str, name: &str, workload: Option<&str>) -> Section {

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use spec::{Explained, Origin};
 
-use super::chapter::{Chapter, Entry, Section};
 use super::fields::shown;
+use spec::{Chapter, Entry, Section};
 
 /// Every value of the specification in a file: JSON as `load --resolve` and `run --resolve` print it, or TOML.
 ///

@@ -3,8 +3,8 @@
 use ::knobs::{Knob, Profile};
 use anyhow::Result;
 
-use super::chapter::{Chapter, Entry, Section};
 use super::fields;
+use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Result<Chapter> {
     let knobs = Knob::ABOUT.iter().map(|about| Entry {

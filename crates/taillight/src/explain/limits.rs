@@ -1,12 +1,11 @@
 //! Limits that judgements, searches and probes rest on: each with the value that is compiled, and why it is that one.
 
-use units::{Limit, SESSION_PERCENTILE, SessionFigure};
-
-use super::chapter::{Entry, Section};
+use spec::{Entry, Section};
+use units::{SESSION_PERCENTILE, SessionFigure};
 
 /// When a trial is invalid or overloaded.
 pub(super) fn verdicts() -> Section {
-    section("Limits of verdicts", "verdicts", openloop::limits())
+    Section::of_limits("Limits of verdicts", "verdicts", openloop::limits())
 }
 
 /// What sessions can be held to.
@@ -28,58 +27,52 @@ pub(super) fn sessions() -> Section {
         source: "ours, because it is what a user of the service feels (docs/glossary.md)".into(),
         ..Entry::default()
     };
-    let percentile = Entry {
-        name: "qos.session-percentile".into(),
-        value: Some(format!("p{SESSION_PERCENTILE}")),
-        meaning: "The percentile of a time of sessions that is judged where none is given.".into(),
-        source: "ours, because one session in twenty is what 200 of them can tell".into(),
-        ..Entry::default()
-    };
+    let percentile = Entry::of_value(
+        "qos.session-percentile",
+        format!("p{SESSION_PERCENTILE}"),
+        "The percentile of a time of sessions that is judged where none is given.",
+        "ours, because one session in twenty is what 200 of them can tell",
+    );
     Section::new("What sessions are held to", SessionFigure::ALL.map(figure).into_iter().chain([percentile]))
 }
 
 /// The windows of the windowed p99, and how many samples a percentile takes.
 pub(super) fn windows() -> Section {
-    let mut section = section("Windows and percentiles", "qos", hist::limits());
-    section.entries.push(Entry {
-        name: "qos.min-beyond".into(),
-        value: Some(hist::MIN_BEYOND.to_string()),
-        meaning: "The samples that must lie beyond a percentile before it is reported.".into(),
-        source: "ours, because their count is Poisson: with 10 its relative standard error is 32 %".into(),
-        ..Entry::default()
-    });
+    let mut section = Section::of_limits("Windows and percentiles", "qos", hist::limits());
+    section.entries.push(Entry::of_value(
+        "qos.min-beyond",
+        hist::MIN_BEYOND,
+        "The samples that must lie beyond a percentile before it is reported.",
+        "ours, because their count is Poisson: with 10 its relative standard error is 32 %",
+    ));
     section
 }
 
 /// Searches for a maximum or a peak.
 pub(super) fn searches() -> Section {
-    section("Limits of searches", "search", lab::limits())
+    Section::of_limits("Limits of searches", "search", lab::limits())
 }
 
 /// How claims of studies, and differences of two results, are judged.
 pub(super) fn claims() -> Section {
-    let level = Entry {
-        name: "claims.level".into(),
-        value: Some(format!("{} %", 100.0 * stats::LEVEL)),
-        meaning: "The default two-sided error of intervals and tests.".into(),
-        source: "ours, because it is the usual level, after Holm's correction".into(),
-        ..Entry::default()
-    };
-    let blocks = Entry {
-        name: "claims.min-to-judge".into(),
-        value: Some(stats::MIN_TO_JUDGE.to_string()),
-        meaning: "The blocks from which on a difference is tested.".into(),
-        source:
-            "ours, because six that agree have p = 0.031 by the signed-rank test, and five cannot reach 5 %"
-                .into(),
-        ..Entry::default()
-    };
+    let level = Entry::of_value(
+        "claims.level",
+        format!("{} %", 100.0 * stats::LEVEL),
+        "The default two-sided error of intervals and tests.",
+        "ours, because it is the usual level, after Holm's correction",
+    );
+    let blocks = Entry::of_value(
+        "claims.min-to-judge",
+        stats::MIN_TO_JUDGE,
+        "The blocks from which on a difference is tested.",
+        "ours, because six that agree have p = 0.031 by the signed-rank test, and five cannot reach 5 %",
+    );
     Section::new("How claims are judged", [level, blocks])
 }
 
 /// Slots and samples of probes, and from when on their overhead is flagged.
 pub(super) fn probes() -> Section {
-    let mut section = section("Limits of probes", "probes", probes::limits());
+    let mut section = Section::of_limits("Limits of probes", "probes", probes::limits());
     let flagged = [
         (
             "probes.throughput-limit",
@@ -94,42 +87,10 @@ pub(super) fn probes() -> Section {
             "ours, because it is half of what the generator's lag may add",
         ),
     ];
-    section.entries.extend(flagged.map(|(name, value, meaning, source)| Entry {
-        name: name.into(),
-        value: Some(format!("{} %", 100.0 * value)),
-        option: None,
-        meaning: meaning.into(),
-        source: source.into(),
+    section.entries.extend(flagged.map(|(name, value, meaning, source)| {
+        Entry::of_value(name, format!("{} %", 100.0 * value), meaning, source)
     }));
     section
-}
-
-/// How Sphinx divides its memory.
-pub(super) fn memory() -> Section {
-    section("How Sphinx divides its memory", "sphinx", ::sphinx::limits())
-}
-
-fn section(title: &str, prefix: &str, limits: Vec<Limit>) -> Section {
-    let entry = |limit: Limit| Entry {
-        name: format!("{prefix}.{}", limit.name.to_lowercase().replace('_', "-")),
-        value: Some(limit.to_string()),
-        option: None,
-        meaning: plain(limit.meaning.trim()),
-        source: limit.source.into(),
-    };
-    Section::new(title, limits.into_iter().map(entry))
-}
-
-/// A comment without links and backticks.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("](") {
-        plain.push_str(before);
-        rest = behind.split_once(')').map_or("", |(_, rest)| rest);
-    }
-    plain.push_str(rest);
-    plain.replace(['`', '[', ']'], "")
 }
 
 #[cfg(test)]
@@ -138,7 +99,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_code() {
-        let all = [verdicts(), sessions(), windows(), searches(), claims(), probes(), memory()];
+        let all = [verdicts(), sessions(), windows(), searches(), claims(), probes()];
         let check = |name: &str, expect: &str| {
             let found = all.iter().flat_map(|section| &section.entries).find(|entry| entry.name == name);
             assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
@@ -148,7 +109,6 @@ mod tests {
         check("verdicts.faults", "5 %");
         check("verdicts.moved-share", "10 %");
         check("verdicts.lately", "33.3333 %");
-        check("sphinx.segments", "32");
         for entry in all.iter().flat_map(|section| &section.entries) {
             let meaning = &entry.meaning;
             assert!(!meaning.is_empty() && !meaning.contains(['`', '[']), "{entry:?}");

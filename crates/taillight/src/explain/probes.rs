@@ -2,8 +2,8 @@
 
 use spec::Probe;
 
-use super::chapter::{Chapter, Entry, Section};
 use super::{fields, limits};
+use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Chapter {
     let entries = Probe::ALL.map(|probe| Entry {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use lab::study::{Machine, STUDIES, in_words};
 use results::study::Parameter;
 
-use super::chapter::{Chapter, Entry, Section};
 use super::limits;
+use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Result<Chapter> {
     let mut entries = Vec::new();

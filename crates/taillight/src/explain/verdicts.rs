@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::chapter::{Chapter, Entry, Section};
 use super::limits;
+use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Chapter {
     let schema = results::Verdict::json_schema();

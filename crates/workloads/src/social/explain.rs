@@ -1,10 +1,9 @@
 //! The chapter on the social network: sessions, operations and time limits.
 
+use super::{TIERS, TIMEOUT_LIMITS};
 use spec::workload::{SocialLimits, SocialMix, SocialOperation};
-use workloads::social::{TIERS, TIMEOUT_LIMITS};
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
+use spec::{Chapter, Entry, Section};
 
 /// External sources: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-B and §VI-A; CloudSuite's clients.
 const TEXT: &str = "\
@@ -66,20 +65,20 @@ The target
   All options: taillight load social --help.
 ";
 
-/// The chapter, its constants and the fields.
-pub(super) fn chapter() -> Chapter {
-    let fields = fields::section("Fields of the workload social", "workload", Some("social"));
-    Chapter { text: TEXT.into(), sections: vec![operations(), constants(), fields] }
+/// What a user of the workload has to know, with its constants.
+pub fn chapter() -> Chapter {
+    Chapter { text: TEXT.into(), sections: vec![operations(), constants()] }
 }
 
 fn operations() -> Section {
     let (mix, limits) = (SocialMix::default(), SocialLimits::default());
-    let entry = |operation: SocialOperation| Entry {
-        name: format!("social.{}", operation.name()),
-        value: Some(format!("{} % within {}", mix.percent(operation), limits.of(operation))),
-        meaning: meaning(operation).into(),
-        source: "ISPASS'16 §IV-B3, Table II".into(),
-        ..Entry::default()
+    let entry = |operation: SocialOperation| {
+        Entry::of_value(
+            format!("social.{}", operation.name()),
+            format!("{} % within {}", mix.percent(operation), limits.of(operation)),
+            meaning(operation),
+            "ISPASS'16 §IV-B3, Table II",
+        )
     };
     Section::new("Operations of social", SocialOperation::ALL.map(entry))
 }
@@ -99,12 +98,8 @@ fn meaning(operation: SocialOperation) -> &'static str {
 }
 
 fn constants() -> Section {
-    let entry = |name: &str, value: String, meaning: &str, source: &str| Entry {
-        name: format!("social.{name}"),
-        value: Some(value),
-        meaning: meaning.into(),
-        source: source.into(),
-        ..Entry::default()
+    let entry = |name: &str, value: String, meaning: &str, source: &str| {
+        Entry::of_value(format!("social.{name}"), value, meaning, source)
     };
     let all = [
         entry(

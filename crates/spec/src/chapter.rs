@@ -3,63 +3,89 @@
 use std::fmt;
 
 use serde::Serialize;
+use units::Limit;
 
 /// One thing that is explained: a field, a limit, a knob, an operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The name that a user looks up: `generator.connections`.
-    pub(super) name: String,
+    pub name: String,
     /// Its value, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) value: Option<String>,
+    pub value: Option<String>,
     /// Its option on the command line, if any: `--connections`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) option: Option<String>,
+    pub option: Option<String>,
     /// What it means.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) meaning: String,
+    pub meaning: String,
     /// Where the value, or the thing itself, comes from.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) source: String,
+    pub source: String,
 }
 
 /// Entries of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Section {
-    pub(super) title: String,
-    pub(super) entries: Vec<Entry>,
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// The explained things.
+    pub entries: Vec<Entry>,
 }
 
 /// The whole explanation of one word.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Chapter {
+pub struct Chapter {
     /// Prose, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) text: String,
-    pub(super) sections: Vec<Section>,
+    pub text: String,
+    /// The entries, by kind.
+    pub sections: Vec<Section>,
 }
 
 impl Section {
-    pub(super) fn new(title: &str, entries: impl IntoIterator<Item = Entry>) -> Section {
+    /// A section of these entries.
+    pub fn new(title: &str, entries: impl IntoIterator<Item = Entry>) -> Section {
         Section { title: title.into(), entries: entries.into_iter().collect() }
+    }
+
+    /// Limits, each named `PREFIX.NAME`.
+    pub fn of_limits(title: &str, prefix: &str, limits: Vec<Limit>) -> Section {
+        let entry = |limit: Limit| {
+            let name = format!("{prefix}.{}", limit.name.to_lowercase().replace('_', "-"));
+            Entry::of_value(name, limit.to_string(), unmarked(limit.meaning.trim()), limit.source)
+        };
+        Section::new(title, limits.into_iter().map(entry))
     }
 }
 
 impl Chapter {
-    pub(super) fn of(sections: impl Into<Vec<Section>>) -> Chapter {
+    /// A chapter without prose.
+    pub fn of(sections: impl Into<Vec<Section>>) -> Chapter {
         Chapter { text: String::new(), sections: sections.into() }
     }
 
     /// Its entries, of all sections.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.sections.iter().flat_map(|section| &section.entries)
     }
 }
 
 impl Entry {
+    /// A value with its meaning and its source.
+    pub fn of_value(
+        name: impl Into<String>,
+        value: impl ToString,
+        meaning: impl Into<String>,
+        source: impl Into<String>,
+    ) -> Entry {
+        let value = Some(value.to_string());
+        Entry { name: name.into(), value, option: None, meaning: meaning.into(), source: source.into() }
+    }
+
     /// Whether `word` names it: by its whole name, the part before or after one of its dots, the part before its
     /// parameters, or its option.
-    pub(super) fn is_called(&self, word: &str) -> bool {
+    pub fn is_called(&self, word: &str) -> bool {
         let word = plain(word.trim_start_matches('-'));
         let name = plain(&self.name);
         let begins =
@@ -71,11 +97,23 @@ impl Entry {
     }
 
     /// The words that it may be found by.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let last = self.name.rsplit('.').next().unwrap_or_default();
         let word = self.name.split([':', '(']).next().unwrap_or_default();
         vec![self.name.clone(), last.to_owned(), word.to_owned()]
     }
+}
+
+/// A comment without links and backticks.
+fn unmarked(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("](") {
+        plain.push_str(before);
+        rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    plain.push_str(rest);
+    plain.replace(['`', '[', ']'], "")
 }
 
 /// Separators between the parts of a name, and before parameters.

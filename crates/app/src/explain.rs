@@ -1,41 +1,8 @@
-//! The server under test: its fields, its isolation forms, and the settings of each application.
+//! The settings of each application with their sources, to be explained.
 
-use anyhow::Result;
-use app::{App, Setting};
-use spec::Form;
+use spec::{Entry, Section};
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
-
-/// The isolation forms of a server.
-pub(super) fn forms() -> Section {
-    let entries = Form::ALL.map(|form| {
-        let (meaning, source) = about(form);
-        Entry {
-            name: form.name().into(),
-            value: None,
-            option: Some(format!("--form {}", form.name())),
-            meaning: meaning.into(),
-            source: source.into(),
-        }
-    });
-    Section::new("Forms; docs/reference/launch.md says what each takes", entries)
-}
-
-fn about(form: Form) -> (&'static str, &'static str) {
-    match form {
-        Form::Bare => {
-            ("A process like any other, reached over loopback.", "IISWC'17 §IV-B, §IV-D: bare metal")
-        }
-        Form::Bridged => (
-            "A process behind the bridge and veth that a container has.",
-            "ours, because a container then differs from it by the container alone",
-        ),
-        Form::Lxc => ("A container of LXC.", "IISWC'17 §III-B, §IV-D: LXC"),
-        Form::Podman => ("A container of podman.", "ours, because it starts containers without a daemon"),
-        Form::Docker => ("A container of docker.", "ISPASS'16 §V: CloudSuite 3 comes in docker images"),
-    }
-}
+use crate::{App, Error, Setting, names, of_name};
 
 /// Why a setting has its default: the application, the setting, the source.
 const SETTINGS: [(&str, &str, &str); 53] = [
@@ -127,8 +94,10 @@ const SETTINGS: [(&str, &str, &str); 53] = [
 ];
 
 /// The settings of every application that comes along and has some.
-pub(super) fn settings() -> Result<Vec<Section>> {
-    let mut sections = app::names().map(settings_of).collect::<Result<Vec<_>>>()?;
+///
+/// Errors: a description is damaged.
+pub fn explain() -> Result<Vec<Section>, Error> {
+    let mut sections = names().map(settings_of).collect::<Result<Vec<_>, Error>>()?;
     sections.retain(|section| !section.entries.is_empty());
     Ok(sections)
 }
@@ -138,10 +107,10 @@ fn all_of(app: &App) -> impl Iterator<Item = &Setting> {
     app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings))
 }
 
-fn settings_of(name: &str) -> Result<Section> {
-    let app = app::of_name(name)?;
+fn settings_of(name: &str) -> Result<Section, Error> {
+    let app = of_name(name)?;
     // Settings that an application inherits are explained at the application it is based on.
-    let other = app.like.as_deref().map(app::of_name).transpose()?;
+    let other = app.like.as_deref().map(of_name).transpose()?;
     let is_own = |setting: &&Setting| {
         other.as_ref().is_none_or(|other| all_of(other).all(|one| one.name != setting.name))
     };
@@ -161,29 +130,18 @@ fn settings_of(name: &str) -> Result<Section> {
     Ok(Section::new(&format!("Settings of {name}: {}", app.title), entries))
 }
 
-pub(super) fn chapter() -> Result<Chapter> {
-    let mut sections = vec![fields::section("Fields of the target", "target", None), forms()];
-    sections.extend(settings()?);
-    Ok(Chapter::of(sections))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_setting_of_every_application_has_its_source() {
-        let told: Vec<Entry> = settings().unwrap().into_iter().flat_map(|section| section.entries).collect();
+        let told: Vec<Entry> = explain().unwrap().into_iter().flat_map(|section| section.entries).collect();
         for (app, setting, source) in SETTINGS {
             let entry = told.iter().find(|entry| entry.name == format!("{app}.{setting}"));
             assert_eq!(entry.map(|entry| entry.source.as_str()), Some(source), "{app}.{setting}");
             assert!(spec::is_source(source), "{source}");
         }
         assert_eq!(told.len(), SETTINGS.len(), "{told:?}");
-    }
-
-    #[test]
-    fn every_form_has_its_source() {
-        assert!(forms().entries.iter().all(|entry| spec::is_source(&entry.source)));
     }
 }

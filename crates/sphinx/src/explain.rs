@@ -1,19 +1,24 @@
 //! Sphinx's defaults, as its own configuration resolves them on this machine.
 
-use ::sphinx::{Config, Options, Provide};
 use anyhow::Result;
 use clap::{Args, Command, FromArgMatches};
+use spec::{Chapter, Entry, Section};
 use units::Bytes;
 
-use super::chapter::{Chapter, Entry, Section};
-use super::limits;
+use crate::{Config, Options, Provide};
 
-pub(super) fn chapter() -> Result<Chapter> {
+/// What `sphinxd` does without options, with the reasons.
+///
+/// Errors: it cannot run on this machine.
+pub fn explain() -> Result<Chapter> {
     let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
     let matches = command.clone().try_get_matches_from(Vec::<String>::new())?;
     let config = Options::from_arg_matches(&matches)?.resolve()?;
     let entries = values(config).into_iter().map(|value| entry(&command, value));
-    Ok(Chapter::of([Section::new("What sphinxd does here without options", entries), limits::memory()]))
+    Ok(Chapter::of([
+        Section::new("What sphinxd does here without options", entries),
+        Section::of_limits("How Sphinx divides its memory", "sphinx", crate::limits()),
+    ]))
 }
 
 /// A resolved default.
@@ -208,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_default_is_a_flags_and_has_its_source() {
-        let chapter = chapter().unwrap();
+        let chapter = explain().unwrap();
         let check = |name: &str, expect: &str| {
             let found = chapter.entries().find(|entry| entry.name == name);
             assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
@@ -216,6 +221,7 @@ mod tests {
         check("sphinx.memory-limit", "64 MiB");
         check("sphinx.max-item-size", "1 MiB");
         check("sphinx.conn-limit", "1024");
+        check("sphinx.segments", "32");
         check("sphinx.unix-mask", "700");
         check("sphinx.reader_timeout", "60 s");
         check("sphinx.idle_timeout", "never");

@@ -1,11 +1,10 @@
 //! The chapter on the film site: a visitor's requests, the playback of a rented film, and the checks of answers.
 
+use super::SEGMENT;
 use spec::workload::{MovieMix, MovieQuery};
 use units::Qos;
-use workloads::movies::SEGMENT;
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
+use spec::{Chapter, Entry, Section};
 
 /// External sources: CAL'18, Gan and Delimitrou, The architectural implications of cloud microservices.
 const TEXT: &str = "\
@@ -54,20 +53,20 @@ The target
   All options: taillight load movies --help.
 ";
 
-/// The chapter, its constants and the fields.
-pub(super) fn chapter() -> Chapter {
-    let fields = fields::section("Fields of the workload movies", "workload", Some("movies"));
-    Chapter { text: TEXT.into(), sections: vec![queries(), constants(), fields] }
+/// What a user of the workload has to know, with its constants.
+pub fn chapter() -> Chapter {
+    Chapter { text: TEXT.into(), sections: vec![queries(), constants()] }
 }
 
 fn queries() -> Section {
     let mix = MovieMix::default();
-    let entry = |query: MovieQuery| Entry {
-        name: format!("movies.{}", query.name()),
-        value: Some(format!("{} %", mix.percent(query))),
-        meaning: meaning(query).into(),
-        source: "ours, because CAL'18 names the queries and no shares".into(),
-        ..Entry::default()
+    let entry = |query: MovieQuery| {
+        Entry::of_value(
+            format!("movies.{}", query.name()),
+            format!("{} %", mix.percent(query)),
+            meaning(query),
+            "ours, because CAL'18 names the queries and no shares",
+        )
     };
     Section::new("Queries of movies", MovieQuery::ALL.map(entry))
 }
@@ -83,12 +82,8 @@ fn meaning(query: MovieQuery) -> &'static str {
 }
 
 fn constants() -> Section {
-    let entry = |name: &str, value: String, meaning: &str, source: &str| Entry {
-        name: format!("movies.{name}"),
-        value: Some(value),
-        meaning: meaning.into(),
-        source: source.into(),
-        ..Entry::default()
+    let entry = |name: &str, value: String, meaning: &str, source: &str| {
+        Entry::of_value(format!("movies.{name}"), value, meaning, source)
     };
     let all = [
         entry(

@@ -1,7 +1,6 @@
 //! The chapter on web servers: the measured requests, the measured times, and the counted answers.
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
+use spec::Chapter;
 
 /// External sources: RFC 9110 and 9112; IISWC'17, Chen et al., Workload characterization of interactive cloud services on big and small
 /// server platforms, §III-B and §III-C.
@@ -63,21 +62,7 @@ The target
   Popularities, sizes of files and arrivals: taillight explain cache. All options: docs/reference/web.md.
 ";
 
-/// The chapter, and the fields.
-pub(super) fn chapter() -> Chapter {
-    let fields = fields::section("Fields of the workload web", "workload", Some("web"));
-    Chapter { text: TEXT.into(), sections: vec![fields] }
-}
-
-/// The chapter on the null workload, which has no options.
-pub(super) fn null() -> Chapter {
-    let line = Entry {
-        name: "null".into(),
-        meaning:
-            "A line to a null server, which answers each with a line after a service time that is known."
-                .into(),
-        source: "ours, because a generator is held against response times that are known".into(),
-        ..Entry::default()
-    };
-    Chapter::of([Section::new("The workload null has no fields", [line])])
+/// What a user of the workload has to know.
+pub fn chapter() -> Chapter {
+    Chapter { text: TEXT.into(), sections: vec![] }
 }

@@ -1,21 +1,15 @@
 //! The object-caching workload: its operations, its distributions, and published loads.
 
 use spec::workload::Operation;
-use spec::{Notation, Preset};
+use spec::{Chapter, Entry, Notation, Preset, Section};
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
-
-pub(super) fn chapter() -> Chapter {
-    let mut sections =
-        vec![fields::section("Fields of the workload cache", "workload", Some("cache")), operations()];
-    sections.extend(distributions());
-    sections.extend(presets());
-    Chapter::of(sections)
+/// Operations, distributions and presets.
+pub fn chapter() -> Chapter {
+    Chapter::of([vec![operations()], distributions(), presets()].concat())
 }
 
 /// Every operation of a mix.
-pub(super) fn operations() -> Section {
+pub fn operations() -> Section {
     let entries = Operation::EXPLAINED.map(|(name, meaning)| Entry {
         name: name.into(),
         meaning: meaning.into(),
@@ -38,7 +32,7 @@ fn source(operation: &str) -> &'static str {
 }
 
 /// Sizes, popularities, arrivals, data sets and their scaling.
-pub(super) fn distributions() -> Vec<Section> {
+pub fn distributions() -> Vec<Section> {
     let form = |notation: &Notation| Entry {
         name: notation.syntax.into(),
         value: None,
@@ -54,7 +48,7 @@ pub(super) fn distributions() -> Vec<Section> {
 }
 
 /// Published loads, each value with its source.
-pub(super) fn presets() -> Vec<Section> {
+pub fn presets() -> Vec<Section> {
     Preset::ALL.iter().map(preset).collect()
 }
 

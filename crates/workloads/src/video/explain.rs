@@ -1,9 +1,8 @@
 //! The chapter on video: sessions, measured times, the playback seen by viewers, and misses.
 
-use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
+use super::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
 
-use super::chapter::{Chapter, Entry, Section};
-use super::fields;
+use spec::{Chapter, Entry, Section};
 
 /// External sources: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-A and §VI-B; CloudSuite's client and request
 /// generator; Krishnan and Sitaraman, Video stream quality impacts viewer behavior, IMC 2012; ITU-T P.1203.3.
@@ -66,19 +65,14 @@ The target
   All options: taillight load video --help.
 ";
 
-/// The chapter, its constants and the fields.
-pub(super) fn chapter() -> Chapter {
-    let fields = fields::section("Fields of the workload video", "workload", Some("video"));
-    Chapter { text: TEXT.into(), sections: vec![constants(), fields] }
+/// What a user of the workload has to know, with its constants.
+pub fn chapter() -> Chapter {
+    Chapter { text: TEXT.into(), sections: vec![constants()] }
 }
 
 fn constants() -> Section {
-    let entry = |name: &str, value: String, meaning: &str, source: &str| Entry {
-        name: format!("video.{name}"),
-        value: Some(value),
-        meaning: meaning.into(),
-        source: source.into(),
-        ..Entry::default()
+    let entry = |name: &str, value: String, meaning: &str, source: &str| {
+        Entry::of_value(format!("video.{name}"), value, meaning, source)
     };
     let joined = |all: Vec<String>| all.join(", ");
     let rungs = RUNGS.iter().zip(CHUNK_BYTES).map(|(rung, bytes)| {
