@@ -13,6 +13,7 @@
 mod heat;
 pub mod hlog;
 mod latency;
+mod live_point;
 mod octave;
 mod rank;
 mod serial;
@@ -22,6 +23,7 @@ mod windows;
 
 pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell};
 pub use latency::Latency;
+pub use live_point::LivePoint;
 pub use rank::MIN_BEYOND;
 pub use small::Small;
 pub use windows::{WINDOW, Window, WindowSelection, Windows};

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dist::{Purpose, Rng, Streams};
-use hist::Windows;
+use hist::{LivePoint, Windows};
 use reactor::queue::Producer;
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
@@ -38,7 +38,7 @@ use crate::pacing::{Pacing, Work};
 use crate::recorder::EndpointTimes;
 use crate::source::{Clients, Source};
 use crate::waiting::Waiting;
-use crate::{Answered, BacklogPoint, LivePoint, Outcome, Parts, Recording, Schedule, Workload};
+use crate::{Answered, BacklogPoint, Outcome, Parts, Recording, Schedule, Workload};
 
 /// Time-outs, the backlog and lost connections are looked after this often.
 const TICK: Nanos = Nanos::from_millis(10);

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+use hist::LivePoint;
 use reactor::queue::{Consumer, Producer, bounded};
 use reactor::{
     Address, Backend, Epoll, Exchange, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers,
@@ -13,7 +14,7 @@ use rustls::pki_types::ServerName;
 use thiserror::Error;
 use units::{Nanos, Time};
 
-use crate::{Answered, Engine, LivePoint, Plan, Recording, Workload};
+use crate::{Answered, Engine, Plan, Recording, Workload};
 
 /// All connections must be established after this long.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);

@@ -14,7 +14,6 @@ mod engine;
 mod gather;
 mod generator;
 mod judge;
-mod live;
 mod looks;
 mod pacing;
 mod reader;
@@ -30,7 +29,6 @@ pub use completion::{Answered, Completion, Outcome};
 pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan, WhenAbsent};
 pub use generator::{Failure, Generator, Stamps, StartSignal};
 pub use judge::{Footing, judge, judge_strictly, lag_limit, moved_limit, slowed};
-pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use reactor::Via;
 pub use recorder::{

@@ -33,6 +33,7 @@ mod tables;
 mod terminal;
 mod tips;
 mod traces;
+pub mod view;
 
 pub use comparison::{Sides, comparison_html};
 pub use disturbance::unanswered;

@@ -32,7 +32,6 @@ mod targets;
 mod terminal;
 mod traces;
 mod tune;
-mod view;
 mod wrk;
 
 use std::process::ExitCode;

@@ -13,7 +13,7 @@ use spec::Workload;
 use units::{Nanos, Rate, SESSION_PERCENTILE, clock};
 
 use crate::terminal::{takes_color, tell};
-use crate::view::{
+use report::view::{
     HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, TimeSeries, WIDEST, one_line, restore_on_panic,
 };
 

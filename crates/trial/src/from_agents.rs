@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use agent::{Coordinator, Load, Outcome, Part, Tune};
 use anyhow::{Context, Error, Result, bail};
-use openloop::{LivePoint, Load as Offered, Recording, judge};
+use hist::LivePoint;
+use openloop::{Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{Spec, Workload};
 use units::Time;

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use openloop::LivePoint;
+use hist::LivePoint;
 use reactor::queue::Consumer;
 
 /// How often the threads' points are gathered: each covers 100 ms.

@@ -1,8 +1,8 @@
-use hist::{WINDOW, heat_cell};
+use hist::{LivePoint, WINDOW, heat_cell};
 use reactor::queue::Producer;
 use units::Nanos;
 
-use crate::{Interval, LivePoint};
+use crate::Interval;
 
 /// Cells of [`heat_cell`].
 const CELLS: usize = 256;
@@ -67,7 +67,15 @@ impl LiveReporter {
         let counted = (0..).zip(times.iter().copied()).filter(|&(_, count)| count > 0).collect();
         *times = [0; CELLS];
         let counts = std::mem::take(&mut self.counts[self.next % KEPT]);
-        let point = LivePoint::new(counts, self.next, backlog, in_flight, counted);
+        let point = LivePoint {
+            interval: self.next as u64,
+            offered: counts.offered,
+            answered: counts.answered,
+            failed: counts.failed,
+            in_flight,
+            backlog,
+            times: counted,
+        };
         self.next += 1;
         // A consumer that is too slow misses a point; the load does not wait.
         let _ = self.to.push(point);

@@ -1,8 +1,8 @@
 //! The live points agree with the recording.
 
 use dist::Gap;
+use hist::LivePoint;
 use null_server::Stalls;
-use openloop::LivePoint;
 use reactor::queue;
 use units::Nanos;
 

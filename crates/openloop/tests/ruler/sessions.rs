@@ -1,8 +1,7 @@
 //! Sessions: steps at times that were fixed at the arrival, over a connection of the session's own.
 
-use openloop::{
-    Fault, LivePoint, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd, Underway, Workload,
-};
+use hist::LivePoint;
+use openloop::{Fault, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd, Underway, Workload};
 use rand::RngExt;
 use reactor::queue;
 use reactor::sim::Program;

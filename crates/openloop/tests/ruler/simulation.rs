@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Process};
+use hist::LivePoint;
 use null_server::{Dialect, NullServer, Service, Stalls};
 use openloop::{
-    Binding, Endpoint, Engine, LivePoint, Load, Pace, Parsed, Parts, Plan, Recording, Tally, WhenAbsent,
-    Workload,
+    Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Recording, Tally, WhenAbsent, Workload,
 };
 use reactor::Reactor;
 use reactor::queue::Producer;

@@ -16,7 +16,7 @@ use crate::movies::shown::Shown;
 use crate::movies::state::{Phase, Row, State, StateFile};
 use crate::movies::table;
 use crate::terminal::say;
-use crate::view::{Screen, restore_on_panic};
+use report::view::{Screen, restore_on_panic};
 
 /// How often it is looked whether all run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);

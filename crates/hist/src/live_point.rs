@@ -1,8 +1,7 @@
-use hist::HEAT_CELLS_PER_OCTAVE;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::Interval;
+use crate::HEAT_CELLS_PER_OCTAVE;
 
 /// Activity of one thread in 100 ms of the window, for a consumer that displays it.
 ///
@@ -21,29 +20,11 @@ pub struct LivePoint {
     pub in_flight: u64,
     /// Arrivals due and not sent, at the same moment.
     pub backlog: u64,
-    /// Response times of the arrivals answered in it, whenever they were due: cell of [`hist::heat_cell`], count.
+    /// Response times of the arrivals answered in it, whenever they were due: cell of [`crate::heat_cell`], count.
     pub times: Vec<(u32, u64)>,
 }
 
 impl LivePoint {
-    pub(crate) fn new(
-        counts: Interval,
-        interval: usize,
-        backlog: u64,
-        in_flight: u64,
-        times: Vec<(u32, u64)>,
-    ) -> LivePoint {
-        LivePoint {
-            interval: interval as u64,
-            offered: counts.offered,
-            answered: counts.answered,
-            failed: counts.failed,
-            in_flight,
-            backlog,
-            times,
-        }
-    }
-
     /// Adds the live point of another thread or machine for the same interval.
     pub fn merge(&mut self, other: &LivePoint) {
         self.offered += other.offered;
@@ -71,7 +52,7 @@ impl LivePoint {
     }
 }
 
-/// Upper end of a cell of [`hist::heat_cell`].
+/// Upper end of a cell of [`crate::heat_cell`].
 fn end_of(cell: u32) -> Nanos {
     let next = cell + 1;
     let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);

@@ -10,6 +10,6 @@ mod picture;
 mod screen;
 mod time_series;
 
-pub(crate) use picture::{HIGHEST, LOWEST, NARROWEST, Picture, State, WIDEST, one_line};
-pub(crate) use screen::{Screen, restore_on_panic};
-pub(crate) use time_series::TimeSeries;
+pub use picture::{HIGHEST, LOWEST, NARROWEST, Picture, State, WIDEST, one_line};
+pub use screen::{Screen, restore_on_panic};
+pub use time_series::TimeSeries;

@@ -1,4 +1,4 @@
-use openloop::LivePoint;
+use hist::LivePoint;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -13,13 +13,13 @@ use crate::view::heat::{self, Scale};
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// The fewest rows of a picture: with a few lines above it, they fit a terminal of 24 rows.
-pub(crate) const LOWEST: u16 = 16;
+pub const LOWEST: u16 = 16;
 /// Rows beyond which it does not grow.
-pub(crate) const HIGHEST: u16 = 24;
+pub const HIGHEST: u16 = 24;
 /// The fewest columns of a picture.
-pub(crate) const NARROWEST: u16 = 59;
+pub const NARROWEST: u16 = 59;
 /// Columns beyond which it does not grow: 18 s of columns.
-pub(crate) const WIDEST: u16 = 200;
+pub const WIDEST: u16 = 200;
 
 /// Columns of names and figures, left of the columns of time: `outstanding  1.05 Mrps │`.
 const GUTTER: u16 = 24;
@@ -28,7 +28,7 @@ const STRIP: u16 = 8;
 
 /// The content of the picture, as words and points.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub struct State {
     /// Target, workload and load: `sphinx · cache · 50 krps`.
     pub subject: String,
     /// Whether no load is offered, of which the reader must know: `CLOSED LOOP`.
@@ -42,7 +42,8 @@ pub(crate) struct State {
 }
 
 /// The picture of a state; it depends only on the state and the size of its area.
-pub(crate) struct Picture<'a> {
+pub struct Picture<'a> {
+    /// The content.
     pub state: &'a State,
     /// Whether colours may be used; shades otherwise.
     pub color: bool,
@@ -178,7 +179,7 @@ fn outstanding(point: &LivePoint) -> u64 {
 }
 
 /// A single line for a terminal without room for a picture. The most important figure comes first.
-pub(crate) fn one_line(text: &str, width: u16) -> Buffer {
+pub fn one_line(text: &str, width: u16) -> Buffer {
     let mut to = Buffer::empty(Rect::new(0, 0, width, 1));
     to.set_string(0, 0, cut(text, width.into()), Style::new());
     to

@@ -1,5 +1,4 @@
-use hist::HEAT_CELLS_PER_OCTAVE;
-use openloop::LivePoint;
+use hist::{HEAT_CELLS_PER_OCTAVE, LivePoint};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Style};

@@ -17,7 +17,7 @@ const RESTORE: &str = "\r\x1b[J\x1b[?25h";
 /// The cursor rests on the first column of the first line, hidden. A terminal that wraps lines again when it gets narrower therefore
 /// leaves the cursor where the next picture begins. The program never queries the terminal, whose answer would arrive on standard input.
 /// Ratatui's own inline viewport does query it.
-pub(crate) struct Screen<W: Write> {
+pub struct Screen<W: Write> {
     to: W,
     last: Option<Buffer>,
     /// Whether there is something to restore; shared with the panic hook.
@@ -25,13 +25,14 @@ pub(crate) struct Screen<W: Write> {
 }
 
 impl<W: Write> Screen<W> {
-    pub(crate) fn new(to: W) -> Screen<W> {
+    /// A screen of the terminal `to`, which shows nothing yet.
+    pub fn new(to: W) -> Screen<W> {
         Screen { to, last: None, shown: Arc::new(AtomicBool::new(false)) }
     }
 
     /// Shows a picture in place of the last one, in one write. It must be narrower than the terminal by a column, and
     /// no higher. A terminal that cannot be written to does not stop the measurement.
-    pub(crate) fn show(&mut self, picture: Buffer) {
+    pub fn show(&mut self, picture: Buffer) {
         if self.last.as_ref() == Some(&picture) {
             return;
         }
@@ -46,7 +47,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Leaves the terminal as if nothing had been shown.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.last = None;
         restore(&self.shown, &mut self.to);
     }
@@ -59,7 +60,7 @@ impl<W: Write> Drop for Screen<W> {
 }
 
 /// Makes a panic restore the terminal before it says anything, rather than write into the picture.
-pub(crate) fn restore_on_panic<W: Write>(screen: &Screen<W>, to: impl Fn() -> W + Send + Sync + 'static) {
+pub fn restore_on_panic<W: Write>(screen: &Screen<W>, to: impl Fn() -> W + Send + Sync + 'static) {
     let (shown, before) = (Arc::clone(&screen.shown), panic::take_hook());
     panic::set_hook(Box::new(move |info| {
         restore(&shown, &mut to());

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use openloop::LivePoint;
+use hist::LivePoint;
 use serde::Deserialize;
 
 /// Points that are kept: a column each of the widest picture.
@@ -16,7 +16,7 @@ const TOO_MANY: u64 = 1 << 40;
 ///
 /// Bounds: the same memory after a day as after 20 s.
 #[derive(Debug, Default)]
-pub(crate) struct TimeSeries {
+pub struct TimeSeries {
     recent: VecDeque<LivePoint>,
     so_far: LivePoint,
 }
@@ -29,7 +29,7 @@ struct Line {
 
 impl TimeSeries {
     /// Reads a line of the generator and ignores a line that is not a point.
-    pub(crate) fn read(&mut self, line: &str) {
+    pub fn read(&mut self, line: &str) {
         if let Ok(Line { live }) = serde_json::from_str(line) {
             self.add(live);
         }
@@ -71,18 +71,18 @@ impl TimeSeries {
     }
 
     /// The last intervals, `columns` at most, from the oldest.
-    pub(crate) fn recent(&self, columns: usize) -> impl ExactSizeIterator<Item = &LivePoint> {
+    pub fn recent(&self, columns: usize) -> impl ExactSizeIterator<Item = &LivePoint> {
         let from = self.recent.len().saturating_sub(columns);
         self.recent.range(from..)
     }
 
     /// The last interval.
-    pub(crate) fn last(&self) -> Option<&LivePoint> {
+    pub fn last(&self) -> Option<&LivePoint> {
         self.recent.back()
     }
 
     /// The last second in one, and the seconds that it really has.
-    pub(crate) fn last_second(&self) -> (LivePoint, f64) {
+    pub fn last_second(&self) -> (LivePoint, f64) {
         let mut sum = LivePoint::default();
         let points = self.recent(SECOND);
         let seconds = points.len() as f64 / SECOND as f64;
@@ -91,7 +91,7 @@ impl TimeSeries {
     }
 
     /// The window so far in one.
-    pub(crate) fn so_far(&self) -> &LivePoint {
+    pub fn so_far(&self) -> &LivePoint {
         &self.so_far
     }
 }
