@@ -67,6 +67,21 @@ fn what_is_read_outlives_what_is_not() {
     }
 }
 
+/// The index grows at any time, and must not take the last segment that kept records could begin in.
+#[test]
+fn items_are_kept_with_any_memory() {
+    for memory in (1 << 20..2 << 20).step_by(16 << 10) {
+        let config = Config::new(memory, 3);
+        let mut store = Store::new(Config { segment: 32 << 10, item_max: 32 << 10, ..config }).unwrap();
+        for i in 0..20_000 {
+            set(&mut store, &format!("cold-{i}"), &"v".repeat(200), Expiry::NEVER, NOW);
+            get(&mut store, &format!("cold-{}", i * 31 % (i + 1)));
+        }
+        store.audit();
+        assert!(store.stats().kept > 1000, "{memory}: {}", store.stats().kept);
+    }
+}
+
 #[test]
 fn what_is_never_read_is_never_kept() {
     for policy in [Policy::TwoQueues, Policy::SecondChance, Policy::Fifo] {

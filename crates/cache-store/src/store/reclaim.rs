@@ -167,8 +167,10 @@ impl Store {
     #[inline]
     fn is_time_to_sweep(&self) -> bool {
         let length = self.log.segment_len();
+        // The index may have taken the segment that was to be the first for kept records.
+        let to_keep = self.log.room_to_keep().map_or_else(|| self.keeps(), |room| room * 2 < length);
         let needed = usize::from(self.log.room() * PACE <= self.effort.expected(length) + LATE * length)
-            + usize::from(self.log.room_to_keep().is_some_and(|room| room * 2 < length));
+            + usize::from(to_keep);
         needed > 0 && self.log.spare(self.index.bytes()) < needed
     }
 
