@@ -14,6 +14,7 @@ mod calibration;
 mod faults;
 mod kernel;
 mod known;
+mod now;
 mod origin;
 mod peers;
 mod selftest;
@@ -33,6 +34,7 @@ use table::Table;
 
 pub use calibration::{Calibration, CalibrationRun, calibration};
 pub use faults::{FaultRun, Faults, faults};
+pub use now::{Now, look};
 pub use selftest::selftest;
 
 /// A table of the report.

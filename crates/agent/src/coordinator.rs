@@ -18,7 +18,7 @@ pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
 
 use crate::message::Tune;
-use crate::{Comparison, Credentials, Error};
+use crate::{Comparison, CredentialFiles, Credentials, Error, TOKEN};
 
 /// Capacity of the queue of received messages.
 const INCOMING: usize = 64;
@@ -40,6 +40,29 @@ pub struct AgentConfig {
     pub name: String,
     /// How long a side may be silent before the other takes it for lost.
     pub lease: Duration,
+}
+
+impl AgentConfig {
+    /// Configuration of connections with these `agents`, as the options of a load say.
+    ///
+    /// Errors: certificates or a token that cannot be read; a lease outside of the permitted range.
+    pub fn of(options: &spec::Agents, agents: Vec<String>) -> Result<AgentConfig, Error> {
+        options.check_lease().map_err(Error::Lease)?;
+        let files = CredentialFiles {
+            cert: options.agents_tls_cert.clone(),
+            key: options.agents_tls_key.clone(),
+            ca: options.agents_tls_ca.clone(),
+            token: options.agents_token_file.clone(),
+        };
+        let user = std::env::var("USER").unwrap_or_else(|_| "unknown".into());
+        Ok(AgentConfig {
+            agents,
+            credentials: Credentials::read(&files, std::env::var(TOKEN).ok().as_deref())?,
+            insecure_token: options.agents_insecure_token,
+            name: format!("{user}@{}", host::name()),
+            lease: options.agents_lease.into(),
+        })
+    }
 }
 
 /// The part of each agent, and the time limits of the whole load.

@@ -18,6 +18,8 @@ pub enum Error {
     Read { path: PathBuf, source: io::Error, remedy: &'static str },
     #[error("{0}")]
     Credentials(String),
+    #[error("{0}")]
+    Lease(String),
     #[error(
         "agent {address}: cannot connect: {why}; is 'taillight agent' running there, with credentials that match?"
     )]

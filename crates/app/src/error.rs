@@ -88,6 +88,9 @@ pub enum Error {
         /// Message of the agent.
         problem: String,
     },
+    /// An application that is started and watched apart from a measurement: its state, or a program that works on it.
+    #[error("{0}")]
+    Supervision(String),
     /// A process could not be started, did not become ready, or did not end.
     #[error(transparent)]
     Launch(#[from] launch::Error),

@@ -46,6 +46,7 @@ mod seeded;
 mod settings;
 mod start;
 mod store;
+mod supervision;
 mod template;
 mod thrift;
 mod unpack;
@@ -68,3 +69,6 @@ pub use program::VersionedProgram;
 pub use running::{EndedPart, Running, RunningPart, RunningService, Starting, TellStart};
 pub use seed::{Making, Seed, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};
+pub use supervision::{
+    Learning, Phase, Row, State, StateFile, forget_learnt, start, start_in_background, watch,
+};

@@ -51,6 +51,8 @@ pub enum Error {
     #[error(transparent)]
     Launch(#[from] launch::Error),
     #[error(transparent)]
+    Agent(#[from] agent::Error),
+    #[error(transparent)]
     Knobs(#[from] knobs::Error),
     #[error(transparent)]
     Results(#[from] results::Error),
@@ -67,6 +69,16 @@ impl From<app::Error> for Error {
 }
 
 impl Error {
+    /// A refusal that is not a matter of usage.
+    pub(crate) fn refused(message: impl Into<String>) -> Error {
+        Error::Refused { message: message.into(), usage: false }
+    }
+
+    /// An error of the system that concerns this process itself.
+    pub(crate) fn of_system(error: std::io::Error) -> Error {
+        Error::refused(error.to_string())
+    }
+
     /// Whether the error is a usage error, such as a setting that the application does not have.
     pub fn is_usage(&self) -> bool {
         use app::Error::{Description, Setting, Unknown};

@@ -12,7 +12,7 @@ use spec::{Spec, TargetName};
 use units::{Nanos, Rate, Time};
 
 use crate::server::Readings;
-use crate::{Error, Server, Span};
+use crate::{Error, Request, Server};
 
 /// How often a running generator is looked after; between, this process sleeps and disturbs no measurement.
 const LOOK: Duration = Duration::from_millis(200);
@@ -64,21 +64,6 @@ pub struct Generator {
     pub(crate) allowance: Duration,
 }
 
-/// Parameters that differ from trial to trial.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
-    /// Requests per second; `None` for the load of the specification: a closed loop or a trace.
-    pub rate_rps: Option<f64>,
-    /// Of every random stream.
-    pub seed: u64,
-    /// Warm-up and window.
-    pub span: Span,
-    /// Whether the kernel is to stamp some of the connections.
-    pub stamps: bool,
-    /// Whether a part of its window is worth keeping where the run is interrupted.
-    pub keeps_part: bool,
-}
-
 impl Generator {
     /// The generator `exe load --spec …`, after it has accepted the specification. With `live` it prints its progress.
     ///
@@ -114,7 +99,8 @@ impl Generator {
         connections(&self.spec)
     }
 
-    /// Runs one trial on `server` and returns the record in `file`. While it runs, `tick` is called periodically with
+    /// Runs the trial `request` on `server`, with `stamps` of the kernel on some of the connections, and returns the
+    /// record in `file`. While it runs, `tick` is called periodically with
     /// the lines that the generator has printed since the last call.
     ///
     /// The trial includes the processor time of its services in the window. Its histograms lie next to `file`, with the
@@ -125,7 +111,7 @@ impl Generator {
     pub fn run(
         &self,
         server: &mut Server,
-        load: Load,
+        (request, stamps): (&Request, bool),
         file: &Path,
         interrupt: &Interrupt,
         mut tick: impl FnMut(&[String]),
@@ -137,13 +123,13 @@ impl Generator {
             )
         };
         let (id, target) = about();
-        let process = self.trial(server, load, file)?;
-        let mut readings = Readings::beside(Nanos(load.span.window.as_nanos() as u64));
+        let process = self.trial(server, (request, stamps), file)?;
+        let mut readings = Readings::beside(Nanos(request.span.window.as_nanos() as u64));
         let mut look = |lines: &[String], server: &Server| {
             readings.look(server);
             tick(lines);
         };
-        let done = self.watch(process, server, load, interrupt, &mut look, (&id, &target));
+        let done = self.watch(process, server, request, interrupt, &mut look, (&id, &target));
         let trial = done.and_then(|()| {
             let failed = |message: String| Error::Trial { id: id.clone(), target: target.clone(), message };
             let text = std::fs::read(file).map_err(|e| {
@@ -177,13 +163,13 @@ impl Generator {
         &self,
         process: launch::Spec,
         server: &Server,
-        load: Load,
+        request: &Request,
         interrupt: &Interrupt,
         look: &mut impl FnMut(&[String], &Server),
         (id, target): (&str, &str),
     ) -> Result<(), Error> {
         interrupt.check()?;
-        let allowed = self.allowance(load);
+        let allowed = self.allowance(request);
         let mut process = Process::spawn(process)?;
         let started = Instant::now();
         let status = loop {
@@ -194,8 +180,8 @@ impl Generator {
             }
             if let Some(cause) = interrupt.cause() {
                 // It may have recorded a part of its window.
-                let ended = process.stop(if load.keeps_part { PART_GRACE } else { GRACE });
-                let is_kept = load.keeps_part && ended.is_ok_and(|ended| ended.status.success());
+                let ended = process.stop(if request.keeps_part() { PART_GRACE } else { GRACE });
+                let is_kept = request.keeps_part() && ended.is_ok_and(|ended| ended.status.success());
                 return if is_kept { Ok(()) } else { Err(Interrupted(cause).into()) };
             }
             if started.elapsed() > allowed {
@@ -224,7 +210,7 @@ impl Generator {
             }
             look(&lines, server);
         };
-        let interrupted = interrupt.cause().filter(|_| !load.keeps_part);
+        let interrupted = interrupt.cause().filter(|_| !request.keeps_part());
         if status.success() && interrupted.is_none() {
             return Ok(());
         }
@@ -234,15 +220,15 @@ impl Generator {
     }
 
     /// How long a trial may take at most, storing the data set included.
-    fn allowance(&self, load: Load) -> Duration {
+    fn allowance(&self, request: &Request) -> Duration {
         let (workload, generator) = (&self.spec.workload, &self.spec.generator);
         let items = u32::try_from(workload.items()).unwrap_or(u32::MAX);
         let fill = ALLOWANCE_PER_KEY.saturating_mul(items);
-        let logins = ALLOWANCE_PER_LOGIN.mul_f64(workload.logins(load.rate_rps, generator));
+        let logins = ALLOWANCE_PER_LOGIN.mul_f64(workload.logins(request.rate_rps, generator));
         let primed = ALLOWANCE_PER_PRIMED.saturating_mul(workload.primed());
         // The results of the last steps are waited for.
         let last = workload.longest_step().into();
-        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, logins, primed, last]
+        [request.span.total(), generator.drain.into(), generator.timeout.into(), fill, logins, primed, last]
             .iter()
             .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }
@@ -263,14 +249,19 @@ impl Generator {
         })
     }
 
-    fn trial(&self, server: &Server, load: Load, file: &Path) -> Result<launch::Spec, Error> {
+    fn trial(
+        &self,
+        server: &Server,
+        (request, stamps): (&Request, bool),
+        file: &Path,
+    ) -> Result<launch::Spec, Error> {
         let mut spec = self.spec.clone();
         spec.target.server = TargetName::External(server.address().into());
-        if let Some(rps) = load.rate_rps {
+        if let Some(rps) = request.rate_rps {
             spec.load = spec::Load::Rate(Rate::new(rps).map_err(Error::Target)?);
         }
-        spec.seed = load.seed;
-        (spec.time.warmup, spec.time.window) = (load.span.warmup.into(), load.span.window.into());
+        spec.seed = request.seed;
+        (spec.time.warmup, spec.time.window) = (request.span.warmup.into(), request.span.window.into());
         if server.is_started() {
             // It was started for the run, wherever it is: it holds no other items.
             spec.workload.agree();
@@ -283,7 +274,7 @@ impl Generator {
             true => process.arg("--server-elsewhere").input(),
             false => process,
         };
-        Ok(process.args(self.live.then_some("--live")).args(load.stamps.then_some("--stamps")))
+        Ok(process.args(self.live.then_some("--live")).args(stamps.then_some("--stamps")))
     }
 }
 

@@ -8,9 +8,12 @@
 //!
 //! Try it: `cargo test -p lab`, which runs whole runs against a generator that only pretends.
 
+pub mod agents;
 pub mod compare;
 mod error;
 mod generator;
+mod job;
+mod lock;
 mod page_cache;
 mod placement;
 mod priority;
@@ -19,12 +22,15 @@ mod run;
 pub(crate) mod sample;
 mod search;
 mod server;
+mod server_args;
 pub mod study;
 mod target;
 mod vote;
 
 pub use error::Error;
-pub use generator::{Generator, Load, connections};
+pub use generator::{Generator, connections};
+pub use job::{Job, ResultPlace, check_targets};
+pub use lock::{Lock, newest, was_begun_here};
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;
 pub use placement::{Placement, allowed_cores, allowed_cpus};
@@ -37,9 +43,10 @@ pub use search::{
     Bisection, Bracket, ENOUGH_SESSIONS, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote,
 };
 pub use server::{
-    Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles,
-    data_settings, is_traced, make_data, people_of, processes_at, restart_times, this_program,
+    Files, FilesPlace, Looks, Making, Restart, Seed, Server, ServerOptions, SetFiles, data_settings,
+    is_traced, make_data, people_of, processes_at, restart_times, this_program,
 };
+pub use server_args::{MakeData, ServerArgs};
 pub use spec::TargetName;
 pub use target::{
     address, addresses, application, check_reach, needs_files, read_spec, refuses, target_name, workloads,

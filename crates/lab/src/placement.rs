@@ -75,6 +75,18 @@ impl Placement {
         self.is_shared() || self.is_short_of(quota)
     }
 
+    /// Gives a generator on this machine its processors. One that spins on a core that it shares would starve the server
+    /// if that is here, too, and one beyond a quota uses the quota up: it sleeps, unless its pace is given.
+    pub(crate) fn give(&self, generator: &mut spec::Generator, serves_here: bool) {
+        let is_shared = serves_here && self.is_shared();
+        if generator.agents.agents.is_empty()
+            && (is_shared || self.is_short_of(Limits::here().processors.as_ref()))
+        {
+            generator.pace.get_or_insert(spec::Pace::Sleep);
+        }
+        generator.cpus = Some(self.generator.iter().copied().collect());
+    }
+
     /// Whether server and generator have a processor in common.
     pub fn is_shared(&self) -> bool {
         self.server.iter().any(|cpu| self.generator.contains(cpu))

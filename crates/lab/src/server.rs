@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use reactor::Address;
 
-use app::{Addresses, Elsewhere};
+use app::Addresses;
 pub use app::{Making, Restart, Seed};
 pub(crate) use calls::is_cell;
 pub use files::{Files, SetFiles};
@@ -30,6 +30,7 @@ pub use spec::FilesPlace;
 pub(crate) use usage::{Readings, Usage};
 pub use watching::Looks;
 
+use crate::agents::Machines;
 use crate::{Error, TargetName, target};
 
 /// How long a server may take to answer a connection before it counts as unreachable.
@@ -53,20 +54,6 @@ enum Keeper {
     External(Foreign),
 }
 
-/// Other machines whose agents start services.
-pub trait Machines: Send + Sync {
-    /// Prepares for these services of `target` on the machine of the agent at `agent`; nothing is started yet.
-    ///
-    /// Errors: the machine is unavailable, or the target cannot be described to it.
-    fn open(
-        &self,
-        agent: &str,
-        target: &TargetName,
-        options: &ServerOptions,
-        services: &[String],
-    ) -> Result<Box<dyn Elsewhere>, String>;
-}
-
 impl Server {
     /// Starts the server `name` on this machine, or checks that it runs.
     ///
@@ -80,7 +67,7 @@ impl Server {
     pub fn start_with(
         name: &TargetName,
         options: &ServerOptions,
-        machines: Option<&dyn Machines>,
+        machines: Option<&Machines>,
     ) -> Result<Server, Error> {
         match (name, target::application(name)?) {
             (_, Some(app)) => {

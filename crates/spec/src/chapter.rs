@@ -83,6 +83,12 @@ impl Entry {
         Entry { name: name.into(), value, option: None, meaning: meaning.into(), source: source.into() }
     }
 
+    /// A thing without a value, with its meaning and its source.
+    pub fn named(name: &str, meaning: impl Into<String>, source: &str) -> Entry {
+        let (meaning, source) = (meaning.into(), source.into());
+        Entry { name: name.into(), meaning, source, ..Entry::default() }
+    }
+
     /// Whether `word` names it: by its whole name, the part before or after one of its dots, the part before its
     /// parameters, or its option.
     pub fn is_called(&self, word: &str) -> bool {

@@ -54,12 +54,11 @@ impl Form {
     pub fn explain() -> Section {
         let entries = Form::ALL.map(|form| {
             let (meaning, source) = form.about();
-            Entry {
-                name: form.name().into(),
-                value: None,
-                option: Some(format!("--form {}", form.name())),
-                meaning: meaning.into(),
-                source: source.into(),
+            {
+                Entry {
+                    option: Some(format!("--form {}", form.name())),
+                    ..Entry::named(form.name(), meaning, source)
+                }
             }
         });
         Section::new("Forms; docs/reference/launch.md says what each takes", entries)

@@ -21,16 +21,11 @@ pub fn explain() -> Result<Chapter> {
     ]))
 }
 
-/// A resolved default.
-struct Resolved {
-    /// The long name of its flag, or its name of `-o`.
-    flag: &'static str,
-    value: String,
-    source: &'static str,
-}
+/// A resolved default: the long name of its flag, or its name of `-o`; the value; the source.
+type Resolved = (&'static str, String, &'static str);
 
 fn resolved(flag: &'static str, value: impl ToString, source: &'static str) -> Resolved {
-    Resolved { flag, value: value.to_string(), source }
+    (flag, value.to_string(), source)
 }
 
 /// The fields with a default value. The pattern names every field, so that a new field cannot be forgotten.
@@ -193,18 +188,13 @@ fn values(config: Config) -> Vec<Resolved> {
 }
 
 /// The default with what its flag means, as its help says.
-fn entry(command: &Command, of: Resolved) -> Entry {
-    let flag = command.get_arguments().find(|arg| arg.get_long() == Some(of.flag));
-    let extended = || command.get_arguments().find(|arg| arg.get_long() == Some("extended"));
-    let option = if flag.is_some() { format!("--{}", of.flag) } else { format!("-o {}", of.flag) };
-    let help = flag.or_else(extended).and_then(|arg| arg.get_help());
-    Entry {
-        name: format!("sphinx.{}", of.flag),
-        value: Some(of.value),
-        option: Some(option),
-        meaning: help.map(ToString::to_string).unwrap_or_default().replace('\n', " "),
-        source: of.source.into(),
-    }
+fn entry(command: &Command, (flag, value, source): Resolved) -> Entry {
+    let find = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
+    let own = find(flag);
+    let option = Some(if own.is_some() { format!("--{flag}") } else { format!("-o {flag}") });
+    let help = own.or_else(|| find("extended")).and_then(|arg| arg.get_help());
+    let meaning = help.map(ToString::to_string).unwrap_or_default().replace('\n', " ");
+    Entry { option, ..Entry::of_value(format!("sphinx.{flag}"), value, meaning, source) }
 }
 
 #[cfg(test)]

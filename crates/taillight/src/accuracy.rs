@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::accuracy::Part;
-use anyhow::{Context, Result};
+use ::accuracy::{Accuracy, Part};
+use anyhow::Result;
 use clap::Args;
 use units::Nanos;
 
-use crate::terminal::{say, tell};
+use crate::selftest;
+use crate::terminal::tell;
 
 /// Compare the figures with the kernel's timestamps, with servers of known times and with other generators.
 ///
@@ -46,15 +47,7 @@ fn parse_window(text: &str) -> Result<Nanos, String> {
 
 pub(crate) fn run(args: &AccuracyArgs, command: Vec<String>) -> Result<ExitCode> {
     let found = ::accuracy::measure(&args.only, args.window, args.seed, command)?;
-    if args.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
-    } else {
-        say(&found.text())?;
-    }
-    if let Some(file) = &args.tables {
-        let written = std::fs::write(file, found.words().to_json());
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    selftest::print(args.json, args.tables.as_deref(), &found, Accuracy::text, Accuracy::words)?;
     let missed = found.missed();
     if missed > 0 {
         tell(&format!("taillight: {missed} rows are outside of their bounds"));

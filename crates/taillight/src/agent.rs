@@ -1,21 +1,15 @@
 //! `taillight agent`: generates load on this machine for a coordinator on another, or runs its server.
 
-mod host_knobs;
-mod servers;
-
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::agent::{
-    Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings, TOKEN, Tune,
-};
+use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generators, Servers, Settings, TOKEN};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use host_knobs::{HostKnobs, Running};
-use spec::workload::OwnFile;
+use lab::agents::{AgentGenerators, AgentServers, HostKnobs, SeenOfMachine};
 
 /// The task of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,7 +83,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                 "--allow, --serve-on and --serve-range are for an agent that starts servers; add --role server"
             );
         }
-        Role::Client => generators = Some(Arc::new(Loads { exe, knobs })),
+        Role::Client => generators = Some(Arc::new(AgentGenerators { exe, knobs })),
         Role::Server => {
             let listen = args.serve_on.unwrap_or(args.listen.ip());
             if listen.is_unspecified() {
@@ -97,14 +91,9 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                     "servers would listen on all addresses, and coordinators not know one; give it with --serve-on IP"
                 );
             }
-            servers = Some(Arc::new(servers::Launches {
-                exe,
-                allowed: args.allow,
-                listen,
-                routed: args.serve_range,
-                knobs,
-                running: Arc::default(),
-            }));
+            let mut all = AgentServers::new(exe, listen, watch);
+            (all.allowed, all.routed, all.knobs) = (args.allow, args.serve_range, knobs);
+            servers = Some(Arc::new(all));
         }
     }
     let settings = Settings {
@@ -124,125 +113,10 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Generators of this program.
-struct Loads {
-    exe: PathBuf,
-    /// Knobs of this machine, where its operator allowed them.
-    knobs: Option<HostKnobs>,
-}
-
-impl Generators for Loads {
-    fn spec(&self, task: &Generate, recording: &Path) -> Result<launch::Spec, String> {
-        check(task)?;
-        let file = recording.with_file_name("spec.json");
-        std::fs::write(&file, &task.spec).map_err(|e| format!("it cannot write {}: {e}", file.display()))?;
-        let spec = launch::Spec::new("generator", &self.exe).args(["load", "--spec"]);
-        let spec = spec.arg(file.display().to_string());
-        let spec = spec.args(["--share".into(), format!("{}/{}", task.share, task.shares)]);
-        let trial = recording.with_file_name("trial.json");
-        Ok(spec.args(["--start-on-stdin", "--live", "--recording"]).args([
-            recording.display().to_string(),
-            "--trial".into(),
-            trial.display().to_string(),
-        ]))
-    }
-
-    fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
-        let cpus = lab::allowed_cpus().into_iter().collect();
-        let generator = Running { cpus, is_bare: true, ..Running::default() };
-        allowed(self.knobs.as_ref())?.tune(session, tune, &generator)
-    }
-
-    fn leave(&self, session: u64) {
-        self.knobs.iter().for_each(|knobs| knobs.leave(session));
-    }
-}
-
-/// Knobs of this machine. Errors: its operator did not allow them.
-fn allowed(knobs: Option<&HostKnobs>) -> Result<&HostKnobs, String> {
-    knobs.ok_or_else(|| "its operator allows no knobs; that takes --allow-knobs".into())
-}
-
-/// Checks that a task from the network only asks for load on a running server.
-fn check(task: &Generate) -> Result<(), String> {
-    let whole = serde_json::from_str(&task.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
-    let spec = lab::read_spec(whole).map_err(|e| e.to_string())?;
-    if !spec.target.server.is_external() {
-        return Err("an agent starts no server; name one that runs".into());
-    }
-    if !spec.generator.agents.agents.is_empty() {
-        return Err("an agent cannot ask further agents".into());
-    }
-    if !spec.knobs.is_empty() || !spec.client_knobs.is_empty() || !spec.probes.is_empty() {
-        return Err("a generator changes and observes nothing; leave out knobs and probes".into());
-    }
-    // It would send any file of this machine to any address, whole or in an error message.
-    if let Some(OwnFile { file, option, is_sent, instead }) = spec.workload.own_file() {
-        let (does, file) = (if is_sent { "sends" } else { "reads" }, file.display());
-        return Err(format!("an agent {does} none of its files, as --{option} {file} asks for; {instead}"));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn task(spec: &str) -> Generate {
-        Generate { spec: spec.into(), share: 1, shares: 2 }
-    }
-
-    #[test]
-    fn only_load_on_a_server_that_runs() {
-        let check = |target: &str, more: &str, expect: Result<(), &str>| {
-            let spec = format!("{{ \"target\": {{ \"server\": \"{target}\" }}, {more} }}");
-            let found = check(&task(&spec));
-            match expect {
-                Ok(()) => assert_eq!(found, Ok(()), "{spec}"),
-                Err(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{spec}: {found:?}"),
-            }
-        };
-        let rate = r#""load": { "rate": "5krps" }"#;
-        check("10.0.0.5:11211", r#""seed": 7, "workload": { "mix": "get:100", "yes": true }"#, Ok(()));
-        check("10.0.0.5:1", r#""workload": { "kind": "null" }"#, Ok(()));
-        let web = |fields: &str| format!(r#""workload": {{ "kind": "web", {fields} }}"#);
-        check("http://h:80/x", &web(r#""files": "10x4KiB", "files-seed": 3, "verify": "checksum""#), Ok(()));
-        let social = |site: &str| format!(r#""workload": {{ "kind": "social", "site": "{site}" }}"#);
-        check("http://h:80", &social("elgg"), Ok(()));
-        check("http://h:80", &social("/etc/passwd"), Err("--site /etc/passwd asks for"));
-        check("10.0.0.5:1", r#""workload": { "kind": "rm" }"#, Err("'rm' is not known"));
-        check("sphinx", rate, Err("starts no server"));
-        check("", rate, Err("HOST:PORT"));
-        for section in ["trial", "recording", "out", "share"] {
-            check("10.0.0.5:1", &format!("\"{section}\": \"x\""), Err(section));
-        }
-        check("10.0.0.5:1", r#""generator": { "agents": ["10.0.0.6:7070"] }"#, Err("further agents"));
-        check("10.0.0.5:1", r#""knobs": ["smt=off"]"#, Err("leave out knobs"));
-        check("10.0.0.5:1", r#""client-knobs": ["smt=off"]"#, Err("leave out knobs"));
-        check("http://h", &web(r#""method": "POST", "body-size": "1KiB""#), Ok(()));
-        check("http://h", &web(r#""method": "POST", "body": "/etc/passwd""#), Err("none of its files"));
-        check("http://h", &web(r#""urls": "/etc/passwd""#), Err("use --files"));
-        check("10.0.0.5:1", r#""stray": 1"#, Err("stray"));
-        assert!(super::check(&task("{")).unwrap_err().contains("damaged"));
-    }
-
-    #[test]
-    fn its_place_among_the_generators_is_told() {
-        let loads = Loads { exe: "/bin/taillight".into(), knobs: None };
-        assert!(loads.tune(1, &Tune::default()).unwrap_err().contains("--allow-knobs"));
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        let text = r#"{"target":{"server":"h:1"},"load":{"rate":"5krps"}}"#;
-        let spec = loads.spec(&task(text), &folder.path().join("recording.json")).unwrap();
-        assert_eq!(
-            spec.args.join(" "),
-            format!(
-                "load --spec {} --share 1/2 --start-on-stdin --live --recording {} --trial {}",
-                at("spec.json"),
-                at("recording.json"),
-                at("trial.json")
-            )
-        );
-        assert_eq!(std::fs::read_to_string(at("spec.json")).unwrap(), text);
-    }
+/// Begins to observe the machine of a server with these processes, as a trial is observed.
+fn watch(pids: &[u32]) -> SeenOfMachine {
+    let watch = trial::Watch::of_server(pids);
+    Box::new(move |opened, window| {
+        serde_json::to_string(&watch.seen(opened, window)).map_err(|error| error.to_string())
+    })
 }

@@ -16,7 +16,7 @@ use units::Nanos;
 
 use crate::args::{AnyWorkload, Typed};
 use crate::gate;
-use crate::job::{self, Job, ProbeArgs, Setting};
+use crate::job::{self, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
@@ -104,8 +104,8 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
         time: args.budget.or(until_settled.then_some(BUDGET)).map(Into::into),
         until_settled,
     };
-    let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
-    let finished = job::run(&job)?;
+    let job = job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, &args.setting);
+    let finished = job::run(&job, &args.setting.result)?;
     // The answer of this command is the ratio; the report contains each target's own figures.
     let answered = tell_of_one(&finished.experiment, &finished.folder, args.html)?;
     match answered {

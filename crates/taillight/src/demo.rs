@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Plan, Sweep, TargetName};
+use lab::{Job, Plan, ServerArgs, Sweep, TargetName};
 use results::Kind;
 use spec::Spec;
 use units::{CpuList, Nanos};
 
-use crate::job::{self, Job, ResultArgs};
-use crate::targets::ServerArgs;
+use crate::job::{self, ResultArgs};
 use crate::terminal::tell;
 
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
@@ -56,10 +55,10 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
         spec,
         command,
         server: args.server,
-        result: args.result,
+        place: args.result.place.clone(),
     };
-    tell(&crate::host::look_before_demo().sentence);
-    let finished = job::run(&job)?;
+    tell(&accuracy::look(false).sentence);
+    let finished = job::run(&job, &args.result)?;
     finished.tell()?;
     Ok(finished.code(false))
 }

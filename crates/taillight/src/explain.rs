@@ -38,66 +38,54 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-/// A chapter by its name.
-struct Topic {
-    name: &'static str,
-    about: &'static str,
-    chapter: fn() -> Result<Chapter>,
-}
-
-const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<Chapter>) -> Topic {
-    Topic { name, about, chapter }
-}
+/// A topic: its name, what it is about, and its chapter.
+type Topic = (&'static str, &'static str, fn() -> Result<Chapter>);
 
 const TOPICS: [Topic; 24] = [
-    topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
+    ("cache", "the object-caching workload: fields, operations, distributions, presets", || {
         Ok(cache_chapter())
     }),
-    topic("operations", "what a request to a cache can do", || {
-        Ok(Chapter::of([cache::explain::operations()]))
-    }),
-    topic("distributions", "sizes, popularities, arrivals, load profiles, data sets", || {
+    ("operations", "what a request to a cache can do", || Ok(Chapter::of([cache::explain::operations()]))),
+    ("distributions", "sizes, popularities, arrivals, load profiles, data sets", || {
         Ok(Chapter::of(cache::explain::distributions()))
     }),
-    topic("presets", "published loads, each value with its source", || {
-        Ok(Chapter::of(cache::explain::presets()))
-    }),
-    topic("web", "load on web servers: from when to when it is measured, what counts, fields", || {
+    ("presets", "published loads, each value with its source", || Ok(Chapter::of(cache::explain::presets()))),
+    ("web", "load on web servers: from when to when it is measured, what counts, fields", || {
         Ok(with_fields(web::explain::chapter(), "web"))
     }),
-    topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
+    ("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
         Ok(with_fields(video::explain::chapter(), "video"))
     }),
-    topic(
+    (
         "social",
         "sessions of users of a social network: operations, limits, what is within them, fields",
         || Ok(with_fields(social::explain::chapter(), "social")),
     ),
-    topic(
+    (
         "movies",
         "visitors of a site of films: queries, how films are watched, what is checked, fields",
         || Ok(with_fields(movies::explain::chapter(), "movies")),
     ),
-    topic("null", "load on the null server, which validates the generator", || Ok(null::chapter())),
-    topic("target", "the server under test: fields, forms, settings of applications", target),
-    topic("targets", "the settings of each application", || Ok(Chapter::of(app::explain()?))),
-    topic("forms", "what a server can run in", || Ok(Chapter::of([Form::explain()]))),
-    topic("load", "how much is offered", || Ok(of_section("load"))),
-    topic("generator", "how the load is generated", || Ok(of_section("generator"))),
-    topic("time", "how long the parts of a trial take", || Ok(of_section("time"))),
-    topic("seed", "what repeats the same requests", || Ok(of_section("seed"))),
-    topic("qos", "what response times are judged by: target, windows, percentiles", || Ok(qos())),
-    topic("verdicts", "verdicts, the reasons against a trial, and their limits", || Ok(verdicts::chapter())),
-    topic("search", "how a maximum and a peak are searched; defaults of commands", || {
+    ("null", "load on the null server, which validates the generator", || Ok(null::chapter())),
+    ("target", "the server under test: fields, forms, settings of applications", target),
+    ("targets", "the settings of each application", || Ok(Chapter::of(app::explain()?))),
+    ("forms", "what a server can run in", || Ok(Chapter::of([Form::explain()]))),
+    ("load", "how much is offered", || Ok(of_section("load"))),
+    ("generator", "how the load is generated", || Ok(of_section("generator"))),
+    ("time", "how long the parts of a trial take", || Ok(of_section("time"))),
+    ("seed", "what repeats the same requests", || Ok(of_section("seed"))),
+    ("qos", "what response times are judged by: target, windows, percentiles", || Ok(qos())),
+    ("verdicts", "verdicts, the reasons against a trial, and their limits", || Ok(verdicts::chapter())),
+    ("search", "how a maximum and a peak are searched; defaults of commands", || {
         Ok(Chapter::of([commands::section(), limits::searches()]))
     }),
-    topic("claims", "how differences and the claims of studies are judged", || {
+    ("claims", "how differences and the claims of studies are judged", || {
         Ok(Chapter::of([limits::claims()]))
     }),
-    topic("knobs", "what can be changed on a host, and profiles", knobs::chapter),
-    topic("probes", "what can be observed, and what it may cost", || Ok(probes::chapter())),
-    topic("sphinx", "what sphinxd does here without options", ::sphinx::explain),
-    topic("studies", "published figures that are measured again", studies::chapter),
+    ("knobs", "what can be changed on a host, and profiles", knobs::chapter),
+    ("probes", "what can be observed, and what it may cost", || Ok(probes::chapter())),
+    ("sphinx", "what sphinxd does here without options", ::sphinx::explain),
+    ("studies", "published figures that are measured again", studies::chapter),
 ];
 
 /// The most words that are suggested for one that is not known.
@@ -109,8 +97,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
         say(&list)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let chapter = match TOPICS.iter().find(|topic| topic.name == what) {
-        Some(topic) => (topic.chapter)()?,
+    let chapter = match TOPICS.iter().find(|(name, ..)| name == what) {
+        Some((.., chapter)) => chapter()?,
         None if is_file(what) => file::chapter(Path::new(what))?,
         None => found(&chapters()?, what).unwrap_or_else(|message| {
             clap::Command::new("taillight explain").error(ErrorKind::InvalidValue, message).exit()
@@ -156,7 +144,7 @@ fn qos() -> Chapter {
 
 fn topics() -> String {
     let mut text = String::from("Topics\n\n");
-    for Topic { name, about, .. } in &TOPICS {
+    for (name, about, _) in &TOPICS {
         text += &format!("  {name:<15}{about}\n");
     }
     text + "\ntaillight explain TOPIC, FIELD such as generator.connections, any other word of a topic, or FILE of a \
@@ -164,7 +152,7 @@ fn topics() -> String {
 }
 
 fn topics_json() -> String {
-    let all = TOPICS.iter().map(|Topic { name, about, .. }| json!({ "name": name, "meaning": about }));
+    let all = TOPICS.iter().map(|(name, about, _)| json!({ "name": name, "meaning": about }));
     format!("{:#}\n", json!({ "topics": all.collect::<Vec<_>>() }))
 }
 
@@ -177,7 +165,7 @@ fn is_file(word: &str) -> bool {
 
 /// The chapters of all topics, by the names of those.
 fn chapters() -> Result<Vec<(&'static str, Chapter)>> {
-    TOPICS.iter().map(|topic| Ok((topic.name, (topic.chapter)()?))).collect()
+    TOPICS.iter().map(|(name, _, chapter)| Ok((*name, chapter()?))).collect()
 }
 
 /// The chapter for a word that is not a topic.
@@ -224,12 +212,12 @@ mod tests {
 
     #[test]
     fn every_topic_has_entries_with_sources() {
-        for topic in &TOPICS {
-            let chapter = (topic.chapter)().unwrap();
+        for (name, _, chapter) in &TOPICS {
+            let chapter = chapter().unwrap();
             let text = chapter.to_string();
-            assert!(!text.is_empty() && !text.contains("\n\n\n"), "{}: {text}", topic.name);
+            assert!(!text.is_empty() && !text.contains("\n\n\n"), "{name}: {text}");
             for entry in chapter.entries().filter(|entry| entry.value.is_some()) {
-                assert!(!entry.source.is_empty(), "{}: {entry:?}", topic.name);
+                assert!(!entry.source.is_empty(), "{name}: {entry:?}");
             }
         }
     }

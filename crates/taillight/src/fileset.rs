@@ -11,8 +11,8 @@ use videos::Catalog;
 use workloads::sets::{self, Set, Videos, Work};
 use workloads::web::FileSet;
 
-use crate::making::overwrite_on_terminal;
 use crate::percent::parse_percent;
+use crate::shown::overwrite_on_terminal;
 use crate::terminal::say;
 
 /// Make, check, evict and remove sets of files for a web server, and of videos.

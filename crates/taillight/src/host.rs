@@ -1,11 +1,5 @@
 //! `taillight host`: the measurements that this machine supports, those it does not support, and the remedies.
 
-mod canary;
-mod now;
-mod prediction;
-mod repeats;
-mod watched;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,9 +7,8 @@ use ::host::{Host, Screen};
 use anyhow::{Context, Result};
 use clap::Args;
 
-pub(crate) use now::look_before_demo;
-
-use crate::terminal::say;
+use crate::gate::NOT_MEASURABLE;
+use crate::terminal::{say, say_as};
 
 /// Print the effects that this machine can show, those that it cannot, and how to change that. Reads only, except with
 /// --now.
@@ -42,7 +35,7 @@ pub(crate) struct HostArgs {
 
 pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
     if args.now {
-        return now::run(args.json);
+        return now(args.json);
     }
     let host = match &args.of {
         Some(result) => recorded(result)?,
@@ -58,6 +51,13 @@ pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
         say(&Screen(&host).to_string())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what this machine can tell at the moment; the exit code says whether it can tell anything.
+fn now(json: bool) -> Result<ExitCode> {
+    let now = accuracy::look(true);
+    say_as(json, &now, |now| now.page())?;
+    Ok(if now.tells() { ExitCode::SUCCESS } else { ExitCode::from(NOT_MEASURABLE) })
 }
 
 fn recorded(result: &std::path::Path) -> Result<Host> {

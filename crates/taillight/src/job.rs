@@ -1,32 +1,26 @@
 //! The shared part of all commands that run trials: from the command line to a result folder and a picture.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
-use host::{Host, Limits};
-use jiff::{Timestamp, Zoned};
-use lab::{Bench, Generator, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept};
-use launch::{Interrupt, Interrupted};
+use lab::{Job, Plan, ResultPlace, ServerArgs, Sweep, TargetName};
+use launch::Interrupted;
 use probes::ProbeSet;
-use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
-use spec::{Pace, Spec, Workload};
+use results::{Experiment, Gate, Kind, Purpose, ResultFolder, Trial};
+use spec::{Spec, Workload};
 use units::{Qos, Rate};
 
+use crate::INTERRUPTED;
 use crate::args::{LoadOptions, Typed};
 use crate::gate;
-use crate::lock::{Lock, newest, was_begun_here};
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
-use crate::targets::ServerArgs;
+use crate::shown::make_data;
 use crate::terminal::{say, table_width, tell, uses_color};
 
 /// Wrong usage, as clap exits.
 const USAGE: u8 = 2;
-/// The run was interrupted, as shells report it.
-const INTERRUPTED: u8 = 130;
 
 /// The QoS target and the folder of a result, and the display of progress.
 #[derive(Args, Clone, Debug)]
@@ -39,30 +33,14 @@ pub(crate) struct ResultArgs {
     /// movies uses 'browse.p99<50ms,search.p99<50ms,review.p99<100ms,rent.p99<100ms,startup<2s'.
     #[arg(long, default_value = "windowed p99<1ms", value_name = "TARGET")]
     pub qos: Qos,
-    /// Folder in which the result gets a folder of its own.
-    #[arg(long, default_value = "results", value_name = "FOLDER")]
-    pub out: PathBuf,
-    /// Name of the result's folder [default: the time and the command].
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
-    pub name: Option<String>,
-    /// Start a new run even if the folder has an interrupted run of the same command.
-    #[arg(long)]
-    pub fresh: bool,
+    #[command(flatten)]
+    pub place: ResultPlace,
     /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
     /// at least 60 columns and 17 rows.
     #[arg(long)]
     pub no_live: bool,
     #[command(flatten)]
     pub outputs: OutputArgs,
-}
-
-/// Parses a folder's name; the folder cannot leave its parent.
-fn parse_name(text: &str) -> Result<String, String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
-    if text.is_empty() || text.starts_with(['.', '-']) || text.len() > 120 || !text.chars().all(fits) {
-        return Err("use letters, digits and - _ . + @, such as before-the-patch".into());
-    }
-    Ok(text.into())
 }
 
 /// The measurement options that all commands with a load share.
@@ -128,7 +106,7 @@ impl Setting {
                 None => spec::Load::default(),
             },
             generator: load.generator.clone(),
-            knobs: self.server.knobs().iter().map(knob).collect::<Result<_>>()?,
+            knobs: self.server.server_knob.iter().map(knob).collect::<Result<_>>()?,
             client_knobs: load.client_knob.clone(),
             probes: ProbeSet::default(),
             qos,
@@ -142,35 +120,27 @@ impl Setting {
     }
 }
 
-/// Everything about a run that its command decides.
-pub(crate) struct Job {
-    pub kind: Kind,
-    /// The end of the folder's default name.
-    pub suffix: &'static str,
-    pub targets: Vec<TargetName>,
-    /// The measurement of each target.
-    pub spec: Spec,
-    /// The sequence of trials for this number of targets.
-    pub plan: Plan,
-    /// The command line, for the record.
-    pub command: Vec<String>,
-    pub server: ServerArgs,
-    pub result: ResultArgs,
+/// A sweep or a search of `targets` as `spec` says.
+pub(crate) fn of_sweep(
+    (kind, suffix): (Kind, &'static str),
+    targets: Vec<TargetName>,
+    spec: Spec,
+    sweep: &Sweep,
+    command: Vec<String>,
+    setting: &Setting,
+) -> Job {
+    let plan = Plan::of_sweep(sweep, &spec, targets.len());
+    let (server, place) = (setting.server.clone(), setting.result.place.clone());
+    Job { kind, suffix, targets, spec, plan, command, server, place }
 }
 
-impl Job {
-    /// A sweep or a search of `targets` as `spec` says.
-    pub(crate) fn of_sweep(
-        (kind, suffix): (Kind, &'static str),
-        targets: Vec<TargetName>,
-        spec: Spec,
-        sweep: &Sweep,
-        command: Vec<String>,
-        Setting { result, server, .. }: Setting,
-    ) -> Job {
-        let plan = Plan::of_sweep(sweep, &spec, targets.len());
-        Job { kind, suffix, targets, spec, plan, command, server, result }
-    }
+/// Runs `job`, and shows the progress as `result` says.
+///
+/// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
+pub(crate) fn run(job: &Job, result: &ResultArgs) -> Result<Finished> {
+    result.outputs.check()?;
+    let (experiment, folder, outcome) = job.run(Teller::new(!result.no_live), make_data, tell)?;
+    Ok(Finished { experiment, folder, outputs: result.outputs.clone(), outcome })
 }
 
 /// A run that is over, whole or not.
@@ -181,177 +151,24 @@ pub(crate) struct Finished {
     outcome: Result<(), lab::Error>,
 }
 
-/// Runs `job`, and writes and prints the result.
-///
-/// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
-pub(crate) fn run(job: &Job) -> Result<Finished> {
-    let closed = job.spec.load == spec::Load::Closed;
-    if closed && job.plan.needs_maximum() {
-        return Err(misused(
-            "--closed: a closed loop has no offered load, so there is no maximum to search and no load to sweep; use it with taillight load, or leave it out",
-        ));
-    }
-    check_targets(&job.targets, job.spec.workload.name())?;
-    job.result.outputs.check()?;
-    let interrupt = Interrupt::on_signals()?;
-    let mut spec = job.spec.clone();
-    let placement = job.server.placement(spec.generator.cpus.as_ref());
-    let mut teller = Teller::new(!job.result.no_live);
-    let started = job.targets.iter().any(|target| !target.is_external());
-    let generated_here = spec.generator.agents.agents.is_empty();
-    let shared = started && job.server.is_here(&job.targets) && placement.is_shared();
-    if generated_here && (shared || placement.is_short_of(Limits::here().processors.as_ref())) {
-        // A generator that spins on a core that it shares would starve the server, and use up a quota.
-        spec.generator.pace.get_or_insert(Pace::Sleep);
-    }
-    spec.generator.cpus = Some(placement.generator.iter().copied().collect());
-    let mut server = job.server.clone();
-    server.serve(&job.targets, &mut spec.workload)?;
-    let agents = spec.generator.agents.clone();
-    for target in &job.targets {
-        lab::check_reach(&job.server.target(target), &agents)?;
-    }
-    let generator = Generator::new(&lab::this_program()?, spec, teller.shows_ticks())?;
-    let Begun { folder, earlier, lock } = begin(job)?;
-    let first = earlier.as_ref().map_or(0, |earlier| earlier.blocks);
-    let servers = match server.start(&job.targets, &placement, generator.connections(), &agents) {
-        Ok(servers) => servers,
-        Err(error) => {
-            if earlier.is_none() {
-                let _ = fs::remove_dir_all(folder.path());
-            }
-            return Err(error);
-        }
-    };
-    servers.iter().filter_map(lab::Server::missing_note).for_each(|missing| tell(&missing));
-    let hold = match job.server.hold(&job.spec, &servers, &placement) {
-        Ok(hold) => hold,
-        Err(error) => {
-            if earlier.is_none() {
-                let _ = fs::remove_dir_all(folder.path());
-            }
-            return Err(error);
-        }
-    };
-    let mut experiment = earlier.unwrap_or_else(|| experiment(job, &placement, &folder));
-    for note in hold.notes() {
-        if !experiment.notes.contains(&note) {
-            experiment.notes.push(note);
-        }
-    }
-    let path = folder.path().to_owned();
-    let mut trials = Trials::begin(experiment, folder, generator, servers, interrupt.clone())?;
-    trials.observe(job.spec.probes.clone());
-    let benches = vec![Some(Bench::of(trials, &job.spec, interrupt).under(hold))];
-    let mut unkept = Unkept::default();
-    let ended = Runner::new(&job.plan, job.spec.seed, benches, first, &mut unkept, &mut teller).run();
-    drop(teller);
-    let outcome = ended.outcome;
-    let [Some(bench)] = <[_; 1]>::try_from(ended.benches).unwrap_or([None]) else {
-        unreachable!("the only bench of a command is not left out");
-    };
-    let (experiment, folder) = match bench.finish(&outcome) {
-        Ok(finished) => finished,
-        Err(error) => {
-            tell(&format!("What could be written of the result is in {}", path.display()));
-            return Err(outcome.err().unwrap_or(error).into());
-        }
-    };
-    match outcome {
-        // Nothing was measured: an empty result would only be in the way.
-        Err(error) if experiment.trials.is_empty() => {
-            let _ = fs::remove_dir_all(folder.path());
-            Err(error.into())
-        }
-        outcome => {
-            if outcome.is_ok() {
-                lock.remove();
-            }
-            Ok(Finished { experiment, folder, outputs: job.result.outputs.clone(), outcome })
-        }
-    }
+/// The server of a command.
+#[derive(Args, Debug)]
+pub(crate) struct TargetArg {
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
+    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
+    /// social; movies uses movies.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
+    target: TargetName,
 }
 
-/// Where a run writes to, and the interrupted one that it goes on with.
-struct Begun {
-    folder: ResultFolder,
-    earlier: Option<Experiment>,
-    lock: Lock,
-}
-
-/// Opens the newest result of the same command that was interrupted after a whole block, or makes a new one.
-///
-/// Errors: it cannot be written.
-fn begin(job: &Job) -> Result<Begun> {
-    // Looking for one takes its lock, which must not be done for nothing.
-    let earlier = if job.result.fresh { None } else { unfinished(job) };
-    if let Some(begun) = earlier {
-        let blocks = begun.earlier.as_ref().map_or(0, |earlier| earlier.blocks);
-        let path = begun.folder.path().display();
-        tell(&format!(
-            "goes on with {path}: {blocks} of {} blocks are whole (--fresh begins anew)",
-            job.plan.blocks()
-        ));
-        return Ok(begun);
-    }
-    let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
-    let lock = Lock::take(folder.path())?.context("another process measures in a new folder")?;
-    Ok(Begun { folder, earlier: None, lock })
-}
-
-fn unfinished(job: &Job) -> Option<Begun> {
-    let asked = |command: &[String]| -> Vec<String> {
-        command.iter().skip(1).filter(|word| *word != "--fresh").cloned().collect()
-    };
-    newest(&job.result.out, |path| {
-        let folder = ResultFolder::open(path).ok().filter(|_| Lock::was_taken(path))?;
-        let experiment = folder.load().ok()?;
-        let same = (experiment.kind, experiment.version.as_str(), asked(&experiment.command))
-            == (job.kind, env!("CARGO_PKG_VERSION"), asked(&job.command));
-        if experiment.complete || experiment.blocks == 0 || !same {
-            return None;
-        }
-        if !was_begun_here(path, &experiment.host, &serde_json::to_value(Host::here()).ok()?) {
-            return None;
-        }
-        let lock = Lock::take(path).ok()??;
-        Some(Begun { folder, earlier: Some(experiment), lock })
-    })
-}
-
-/// The target of a command. Without a named target, viewers get a video server that is started for them: NGINX, or the embedded server if
-/// NGINX is not installed.
-pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> TargetName {
-    if typed.has("target") {
-        return named;
-    }
-    let has = |program: &str| launch::find_program(program).is_some();
-    workload.usual_target(&has).map_or(named, TargetName::app)
-}
-
-/// Checks that these servers understand the workload.
-///
-/// Errors: a target cannot answer the workload, such as a cache that is to serve pages.
-pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
-    let other = |target: &&TargetName| lab::refuses(target, workload);
-    match (targets.iter().find(other), workload) {
-        (Some(target), "web") => bail!(
-            "{target} is a cache and answers no HTTP; name a web server, such as --target nginx or --target \
-             http://127.0.0.1:8080"
-        ),
-        (Some(target), "video") => bail!(
-            "{target} serves no videos; name a server of HTTP that has them, such as --target http://127.0.0.1:8080; \
-             taillight fileset make --video makes a set, and taillight explain video says how it is asked for"
-        ),
-        (Some(target), "social") => bail!(
-            "{target} is no social network; name one that runs, such as --target http://127.0.0.1:8080, or leave --target out, \
-             which starts the one of apps/social; taillight explain social says what is asked of it"
-        ),
-        (Some(target), "cache") => bail!(
-            "{target} is not a cache: it is asked for pages by the workload web, as in taillight load web --target \
-             {target}, or compare --live --workload web"
-        ),
-        _ => Ok(()),
+impl TargetArg {
+    /// The target. If none is named, viewers get a video server that is started for them: NGINX, or the embedded server if NGINX is not
+    /// installed.
+    pub(crate) fn chosen(&self, workload: &Workload, typed: &Typed) -> TargetName {
+        let has = |program: &str| launch::find_program(program).is_some();
+        let usual = if typed.has("target") { None } else { workload.usual_target(&has) };
+        usual.map_or_else(|| self.target.clone(), TargetName::app)
     }
 }
 
@@ -482,39 +299,9 @@ fn failures(experiment: &Experiment, target: &results::Target) -> Vec<String> {
     failures
 }
 
-fn folder_name(job: &Job) -> String {
-    let by_time = || format!("{}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"), job.suffix);
-    job.result.name.clone().unwrap_or_else(by_time)
-}
-
-fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {
-    let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Experiment {
-        schema: SCHEMA,
-        kind: job.kind,
-        name,
-        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        elapsed_s: 0.0,
-        complete: false,
-        interrupted: None,
-        command: job.command.clone(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        seed: job.spec.seed,
-        qos: job.spec.qos.target.clone(),
-        qos_basis: job.spec.qos.target.basis(),
-        qos_basis_reason: String::new(),
-        host: serde_json::to_value(Host::here()).unwrap_or(serde_json::Value::Null),
-        blocks: 0,
-        until_settled: job.plan.is_until_settled(),
-        notes: job.server.notes(&job.targets, placement, job.spec.generator.agents.agents.is_empty()),
-        targets: Vec::new(),
-        trials: Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use results::{Invalid, Reason, Target, Verdict};
+    use results::{Invalid, Reason, SCHEMA, Target, Verdict};
 
     use super::*;
 
@@ -578,16 +365,5 @@ mod tests {
         check(&[&valid, &host, &valid], 0, 0);
         check(&[&valid, &host, &host], 0, 2);
         check(&[&host, &broken, &valid], 1, 0);
-    }
-
-    #[test]
-    fn a_name_stays_in_its_folder() {
-        let check = |text: &str, expect: bool| assert_eq!(parse_name(text).is_ok(), expect, "{text}");
-        check("before-the-patch_2", true);
-        check("../up", false);
-        check("/tmp/x", false);
-        check(".hidden", false);
-        check("", false);
-        check("a b", false);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::ErrorKind;
-use lab::{Plan, TargetName};
+use lab::{Job, Plan, ServerArgs, TargetName};
 use results::{Gate, Kind};
 use spec::Spec;
 use spec::workload::ClientKnob;
@@ -17,8 +17,8 @@ use units::{Nanos, Rate};
 
 use crate::args::{Typed, WorkloadCommand};
 use crate::gate;
-use crate::job::{self, Job, ProbeArgs, Setting};
-use crate::targets::ServerArgs;
+use crate::job::{self, ProbeArgs, Setting, TargetArg};
+use crate::shown::make_data;
 use crate::terminal::{say, tell};
 
 /// The value of `--gate` without a condition.
@@ -54,12 +54,8 @@ pub(crate) struct LoadArgs {
 /// Options of one load, in addition to the shared options of all measuring commands.
 #[derive(Args, Debug)]
 struct Options {
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
-    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
-    /// social; movies uses movies.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
-    target: TargetName,
+    #[command(flatten)]
+    target: TargetArg,
     /// Offered load in requests per second: 150000, 150k, 1.5M; of video, social and movies in sessions per second, of which
     /// each has many requests: 0.5, 2.
     #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
@@ -127,7 +123,7 @@ pub(crate) struct LocalTrial {
 }
 
 pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (mut options, setting, workload, typed) = match (args.on, &args.spec) {
+    let (options, setting, workload, typed) = match (args.on, &args.spec) {
         (Some(on), _) => on.parts(),
         (None, Some(file)) => {
             let spec = read(file)?;
@@ -142,8 +138,8 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
             usage(ErrorKind::MissingSubcommand, missing)
         }
     };
-    options.target = job::target(options.target, &workload, &typed);
-    let mut spec = setting.spec(&options.target, workload, options.rate, &typed)?;
+    let target = options.target.chosen(&workload, &typed);
+    let mut spec = setting.spec(&target, workload, options.rate, &typed)?;
     spec.probes = options.probe_args.probe.clone().unwrap_or_default();
     let process = options.process.clone();
     if !process.resolve && (process.json || process.trial.is_some()) {
@@ -241,7 +237,7 @@ fn of_spec(one: LocalTrial) -> Result<ExitCode> {
 /// Whether the parts of a load go together, and it has a rate.
 pub(crate) fn check(spec: &Spec) -> Result<()> {
     trial::check(spec)?;
-    job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
+    lab::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
     if !matches!(spec.load, spec::Load::Rate(_) | spec::Load::Closed | spec::Load::Trace) {
         let missing =
             "give the offered load with --rate, such as --rate 50k, or replay --arrivals trace:FILE";
@@ -252,7 +248,7 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
 
 fn resolve(spec: Spec) -> Result<ExitCode> {
     trial::check(&spec)?;
-    job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
+    lab::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
     say(&format!("{:#}\n", trial::resolve(spec)?.to_json()))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -269,7 +265,7 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
             server.serve(&targets, &mut spec.workload)?;
             let connections = lab::connections(&spec);
             let agents = &spec.generator.agents;
-            let mut started = server.start(&targets, &placement, connections, agents)?;
+            let mut started = server.start(&targets, &placement, connections, agents, make_data)?;
             spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());
             let started = started.pop().context("the server did not start")?;
             server_pids.extend(started.pids());
@@ -339,14 +335,14 @@ fn kept(
     let job = Job {
         kind: Kind::Load,
         suffix: "load",
-        targets: vec![options.target],
+        targets: vec![spec.target.server.clone()],
         plan: Plan::of_load(&spec, 1, options.repeats),
         spec,
         command,
         server: setting.server,
-        result: setting.result,
+        place: setting.result.place.clone(),
     };
-    let mut finished = job::run(&job)?;
+    let mut finished = job::run(&job, &setting.result)?;
     finished.judge(&gates)?;
     finished.tell()?;
     Ok(finished.code(options.gate.contains(&GateCondition::Qos)))

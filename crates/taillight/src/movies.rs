@@ -4,8 +4,6 @@ mod analytics;
 pub(crate) mod build;
 mod data;
 mod down;
-pub(crate) mod shown;
-mod state;
 mod status;
 mod table;
 mod up;

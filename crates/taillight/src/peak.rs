@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Sweep, TargetName};
+use lab::Sweep;
 use results::Kind;
 
 use crate::args::WorkloadCommand;
-use crate::job::{self, Job};
+use crate::job::{self, TargetArg};
 use crate::percent::parse_percent;
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
@@ -23,12 +23,8 @@ pub(crate) struct PeakArgs {
 
 #[derive(Args, Debug)]
 struct Options {
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
-    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
-    /// social; movies uses movies.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
-    target: TargetName,
+    #[command(flatten)]
+    target: TargetArg,
     /// Width of the interval of the peak, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
@@ -41,9 +37,9 @@ struct Options {
 }
 
 pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (mut args, setting, workload, typed) = args.on.parts();
-    args.target = job::target(args.target, &workload, &typed);
-    let spec = setting.spec(&args.target, workload, None, &typed)?;
+    let (args, setting, workload, typed) = args.on.parts();
+    let target = args.target.chosen(&workload, &typed);
+    let spec = setting.spec(&target, workload, None, &typed)?;
     let sweep = Sweep {
         loads: Vec::new(),
         repeats: 1,
@@ -52,8 +48,8 @@ pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
         time: None,
         until_settled: false,
     };
-    let job = Job::of_sweep((Kind::Peak, "peak"), vec![args.target], spec, &sweep, command, setting);
-    let finished = job::run(&job)?;
+    let job = job::of_sweep((Kind::Peak, "peak"), vec![target], spec, &sweep, command, &setting);
+    let finished = job::run(&job, &setting.result)?;
     finished.tell()?;
     Ok(finished.code(args.gate))
 }

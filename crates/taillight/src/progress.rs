@@ -149,18 +149,18 @@ fn joined(parts: &[&str]) -> String {
 /// `sphinx · cache · 103 krps, 70 % of the maximum`.
 fn subject(step: &Step<'_>) -> String {
     let load = load_words(step);
-    let load = match step.load_share {
+    let load = match step.request.load_share {
         Some(share) => format!("{load}, {:.0} % of the maximum", 100.0 * share),
         None => load,
     };
-    let load = if step.rate_rps.is_none() && step.closed { "CLOSED LOOP" } else { &load };
+    let load = if step.request.rate_rps.is_none() && step.closed { "CLOSED LOOP" } else { &load };
     joined(&[step.target, step.workload, load])
 }
 
 /// `103 krps`.
 fn load_words(step: &Step<'_>) -> String {
     let of_sessions = || Workload::named(step.workload).is_some_and(|workload| workload.has_sessions());
-    match step.rate_rps {
+    match step.request.rate_rps {
         Some(per_s) if of_sessions() => sessions(per_s),
         Some(rps) => rate(rps),
         None if step.closed => "a closed loop".into(),
@@ -171,7 +171,7 @@ fn load_words(step: &Step<'_>) -> String {
 /// `sphinx at 70 %, 103 krps`.
 fn step_words(step: &Step<'_>) -> String {
     let load = load_words(step);
-    match step.load_share {
+    match step.request.load_share {
         Some(share) => format!("{} at {:.0} %, {load}", step.target, 100.0 * share),
         None => format!("{} at {load}", step.target),
     }
@@ -213,6 +213,9 @@ fn rate(rps: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use lab::{Request, Span};
     use results::{Arrivals, DistributionSummary, Sessions, Verdict};
 
     use super::*;
@@ -244,14 +247,16 @@ mod tests {
     #[test]
     fn a_step_says_target_share_and_load() {
         let check = |share: Option<f64>, rate: Option<f64>, closed: bool, line: &str, title: &str| {
-            let step = Step {
-                target: "sphinx",
-                workload: "cache",
-                closed,
+            let request = Request {
+                target: 0,
                 purpose: Purpose::LoadPoint,
+                block: 0,
                 load_share: share,
                 rate_rps: rate,
+                span: Span { warmup: Duration::ZERO, window: Duration::ZERO },
+                seed: 1,
             };
+            let step = Step { target: "sphinx", workload: "cache", closed, request: &request };
             assert_eq!(step_words(&step), line);
             assert_eq!(subject(&step), title);
         };

@@ -1,17 +1,18 @@
 //! `taillight selftest`: the ruler validated against servers whose response times are known, and its verdicts against
 //! faults that are planted.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::accuracy::{CalibrationRun, FaultRun};
+use ::accuracy::{Calibration, CalibrationRun, FaultRun, Faults};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use results::Tables;
 use serde::Serialize;
 use units::Nanos;
 
-use crate::terminal::{say, tell};
+use crate::terminal::{say_as, tell};
 
 /// Compare the load generator with servers of known response time, on the real clock.
 ///
@@ -96,7 +97,7 @@ fn calibration(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let Compared { comparisons, budget, simulated } = args.compared;
     let run = CalibrationRun { seed: args.seed, comparisons, budget, simulated, command };
     let found = ::accuracy::calibration(&run, tell)?;
-    print(args, &found, &found.text(), &found.words())?;
+    print(args.json, args.tables.as_deref(), &found, Calibration::text, Calibration::words)?;
     let failures = found.failures();
     if failures > 0 {
         tell(&format!("taillight: {failures} of the cases miss their bars"));
@@ -109,7 +110,7 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let Planted { doses, only } = &args.planted;
     let run = FaultRun { seed: args.seed, doses: *doses, only: only.clone(), command };
     let found = ::accuracy::faults(&run, tell)?;
-    print(args, &found, &found.text(), &found.words())?;
+    print(args.json, args.tables.as_deref(), &found, Faults::text, Faults::words)?;
     let failures = found.failures();
     if failures > 0 {
         tell(&format!("taillight: {failures} of {} verdicts are false", found.doses()));
@@ -118,16 +119,16 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the findings as JSON or as text, and writes their tables on request.
-fn print(args: &SelftestArgs, found: &impl Serialize, text: &str, words: &Tables) -> Result<()> {
-    if args.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(found)?))?;
-    } else {
-        say(text)?;
-    }
-    if let Some(file) = &args.tables {
-        let written = std::fs::write(file, words.to_json());
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    Ok(())
+/// Prints findings as JSON or as text, and writes their tables to a file on request.
+pub(crate) fn print<T: Serialize>(
+    json: bool,
+    tables: Option<&Path>,
+    found: &T,
+    text: fn(&T) -> String,
+    words: fn(&T) -> Tables,
+) -> Result<()> {
+    say_as(json, found, text)?;
+    tables.map_or(Ok(()), |file| {
+        fs::write(file, words(found).to_json()).with_context(|| format!("cannot write {}", file.display()))
+    })
 }

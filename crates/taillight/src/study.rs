@@ -3,7 +3,6 @@
 mod check;
 mod compare;
 mod list;
-mod remote_host;
 mod run;
 
 use std::path::PathBuf;

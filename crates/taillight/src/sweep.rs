@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Sweep, TargetName};
+use lab::Sweep;
 use results::Kind;
 
 use crate::args::WorkloadCommand;
-use crate::job::{self, Job, ProbeArgs};
+use crate::job::{self, ProbeArgs, TargetArg};
 use crate::percent::parse_percent;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
@@ -22,12 +22,8 @@ pub(crate) struct SweepArgs {
 
 #[derive(Args, Debug)]
 struct Options {
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
-    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
-    /// social; movies uses movies.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
-    target: TargetName,
+    #[command(flatten)]
+    target: TargetArg,
     /// Loads in per cent of the maximum throughput.
     #[arg(long, default_value = "10,20,30,40,50,60,70,80,90,100", value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
     loads: Vec<f64>,
@@ -45,9 +41,9 @@ struct Options {
 }
 
 pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (mut args, setting, workload, typed) = args.on.parts();
-    args.target = job::target(args.target, &workload, &typed);
-    let mut spec = setting.spec(&args.target, workload, None, &typed)?;
+    let (args, setting, workload, typed) = args.on.parts();
+    let target = args.target.chosen(&workload, &typed);
+    let mut spec = setting.spec(&target, workload, None, &typed)?;
     spec.probes = args.probe_args.probe.unwrap_or_default();
     let sweep = Sweep {
         loads: rising(args.loads),
@@ -57,8 +53,8 @@ pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
         time: None,
         until_settled: false,
     };
-    let job = Job::of_sweep((Kind::Sweep, "sweep"), vec![args.target], spec, &sweep, command, setting);
-    let finished = job::run(&job)?;
+    let job = job::of_sweep((Kind::Sweep, "sweep"), vec![target], spec, &sweep, command, &setting);
+    let finished = job::run(&job, &setting.result)?;
     finished.tell()?;
     Ok(finished.code(args.gate))
 }

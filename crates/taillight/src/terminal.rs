@@ -6,6 +6,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Result;
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 
 /// Columns of a table that goes into a pipe or a file.
 const IN_A_PIPE: usize = 120;
@@ -38,6 +39,11 @@ pub(crate) fn say(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// Writes `value` to standard output: as JSON, or else as text.
+pub(crate) fn say_as<T: Serialize>(json: bool, value: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
+    say(&if json { format!("{}\n", serde_json::to_string_pretty(value)?) } else { text(value) })
 }
 
 /// Writes a line to standard error. A failed write does not stop the measurement.

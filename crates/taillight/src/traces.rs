@@ -10,7 +10,7 @@ use results::ResultFolder;
 use results::study::StudyFolder;
 use sinks::{Destination, Error, Exported, Kept, Patience, Progress};
 
-use crate::movies::shown::Shown;
+use crate::shown::Shown;
 use crate::terminal::say;
 
 /// Send a result's traces to Jaeger, a collector or a file.

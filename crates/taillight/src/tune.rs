@@ -13,7 +13,7 @@ use knobs::{Engine, Error, Planned};
 use launch::Interrupt;
 
 use crate::INTERRUPTED;
-use crate::terminal::{say, tell};
+use crate::terminal::{say_as, tell};
 use request::Request;
 
 /// Change this machine for a measurement, and revert it.
@@ -96,11 +96,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
         Tune::Apply(args) => apply(&args),
         Tune::Status { json } => {
             let status = knobs::status(&knobs::state_folder())?;
-            say(&if json {
-                format!("{}\n", serde_json::to_string_pretty(&status)?)
-            } else {
-                show::status(&status)
-            })?;
+            say_as(json, &status, show::status)?;
             Ok(ExitCode::SUCCESS)
         }
         Tune::Undo { json, dry_run } => undo(json, dry_run),
@@ -135,20 +131,16 @@ fn apply(args: &ApplyArgs) -> Result<ExitCode> {
 fn undo(json: bool, dry_run: bool) -> Result<ExitCode> {
     if dry_run {
         let status = knobs::status(&knobs::state_folder())?;
-        say(&if json {
-            format!("{}\n", serde_json::to_string_pretty(&status)?)
-        } else {
-            show::to_be_undone(&status)
-        })?;
+        say_as(json, &status, show::to_be_undone)?;
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Engine::here()?.undo()?;
-    say(&if json { format!("{}\n", serde_json::to_string_pretty(&undone)?) } else { show::undone(&undone) })?;
+    say_as(json, &undone, show::undone)?;
     Ok(if undone.drifts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_plan(planned: &Planned, json: bool) -> Result<()> {
-    say(&if json { format!("{}\n", show::plan_json(planned)?) } else { show::plan(planned) })
+    say_as(json, &show::plan_json(planned), |_| show::plan(planned))
 }
 
 /// The exit code of an error of the knobs.

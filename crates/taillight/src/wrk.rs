@@ -1,24 +1,21 @@
 //! `taillight wrk`: the call and the output that the users of wrk and wrk2 know, on this engine.
 
-mod output;
-mod units;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::units::{CpuList, Nanos, ParseError, Rate};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
+use lab::ServerArgs;
 use proto_http::{Header, Url};
 use spec::workload::{Verify, Web};
 use spec::{ArrivalSpec, Generator, Load, Pace, Spec, Target, TargetName, Time, Tls, Workload};
+use trial::wrk;
+use units::{CpuList, Nanos, ParseError, Rate};
 
 use crate::gate;
 use crate::job::misused;
 use crate::load::{self, LocalTrial};
-use crate::targets::ServerArgs;
 use crate::terminal::say;
-use output::{OutputOptions, text};
 
 /// Offer a load to a web server, called as wrk2 is and with its output.
 ///
@@ -32,10 +29,10 @@ pub(crate) struct WrkArgs {
     #[arg(value_name = "URL", required_unless_present = "version")]
     url: Option<Url>,
     /// Threads.
-    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| ::units::count::<u32>(text, 1..=1024))]
+    #[arg(short, long, default_value = "2", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1024))]
     threads: u32,
     /// Connections, in all: 100, 1k.
-    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| ::units::count::<u32>(text, 1..=1_000_000))]
+    #[arg(short, long, default_value = "10", value_name = "N", value_parser = |text: &str| units::count::<u32>(text, 1..=1_000_000))]
     connections: u32,
     /// How long: 30s, 2m; a number alone is in seconds.
     #[arg(short, long, default_value = "10s", value_name = "TIME", value_parser = span)]
@@ -126,21 +123,13 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
     }
     let Some(url) = &args.url else { return Ok(ExitCode::SUCCESS) };
     args.check()?;
-    let asked = OutputOptions {
-        url: url.to_string(),
-        threads: args.threads,
-        connections: args.connections,
-        seconds: args.duration.as_secs_f64(),
-        latency: args.latency,
-        uncorrected: args.uncorrected,
-    };
-    say(&asked.head())?;
+    say(&wrk::head(url.to_string().as_str(), args.threads, args.connections, args.duration.as_secs_f64()))?;
     let spec = args.spec(url);
     load::check(&spec)?;
     let server = ServerArgs::of(&spec);
     let process = load::Process::default();
     let done = load::trial(LocalTrial { spec, server, one_url: true, process })?;
-    say(&text(&asked, &done.recording))?;
+    say(&wrk::text(&done.recording, args.threads, args.latency, args.uncorrected))?;
     say(&format!("Verdict:      {}\n", done.trial.verdict))?;
     let unanswered = (done.trial.arrivals.completed == 0).then(|| "no request was completed".to_owned());
     Ok(gate::judge(&[], unanswered.as_slice()))

@@ -10,15 +10,13 @@ mod part;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agent::{Coordinator, Load, Outcome, Part, Tune};
+use agent::{AgentConfig, Coordinator, Load, Outcome, Part, Tune};
 use anyhow::{Context, Error, Result, bail};
 use hist::LivePoint;
 use openloop::{Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{Spec, Workload};
 use units::Time;
-
-pub use options::agent_config;
 
 use crate::live::{self, Gathered};
 use crate::task::Task;
@@ -47,7 +45,7 @@ impl Agents {
             return Ok(None);
         }
         options::check(&load.agents, &task.addresses, load.connections, load.clients)?;
-        let coordinator = Coordinator::open(&options::config(&load.agents)?)?;
+        let coordinator = Coordinator::open(&AgentConfig::of(&load.agents, load.agents.agents.clone())?)?;
         Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, drift: None, opened: None }))
     }
 

@@ -21,10 +21,10 @@ mod sides;
 mod task;
 mod tls;
 mod workload;
+pub mod wrk;
 
 pub use clocks::Clocks;
 pub use config::{check, resolve, urls};
-pub use from_agents::agent_config;
 pub use generate::{Done, Interrupted, run, write, write_recording};
 pub use noise::{MachineSeen, Watch};
 pub use task::{Task, parse_share};

@@ -10,21 +10,20 @@ use host::Limits;
 use knobs::Engine;
 use launch::Interrupt;
 use probes::Probe;
-use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
+use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, Trial};
 use serde_json::Value;
-use spec::{Agents, Cpus, Load, Pace, Spec};
+use spec::{Agents, Cpus, Load, Spec};
 
 use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
+use crate::agents::Machines;
 use crate::compare;
+use crate::job::without_trials;
 use crate::server::span_bytes;
-use crate::{
-    Error, Files, Generator, Machines, Server, ServerOptions, allowed_cores, check_reach, data_settings,
-    is_traced, people_of,
-};
+use crate::{Error, Files, Generator, Server, ServerOptions, allowed_cores, check_reach};
 
 /// Settings shared by all benches of a study.
 pub struct Setup {
@@ -36,16 +35,12 @@ pub struct Setup {
     pub interrupt: Interrupt,
     /// The command line, for the record.
     pub command: Vec<String>,
-    /// The version of the program, for the record.
-    pub version: String,
     /// Now, as RFC 3339 in UTC.
     pub now: fn() -> String,
     /// Facts about this machine, for the record.
     pub host: Value,
     /// The machine on which servers are started, if not this one.
     pub remote_host: Option<Box<dyn RemoteHost>>,
-    /// The machines of single services, whose agents are spoken to so; services get these processors there.
-    pub machines: fn(&Agents, &Cpus) -> Option<Box<dyn Machines>>,
     /// Which machines generate, and how they are spoken to.
     pub agents: Agents,
     /// Whether generators print their progress.
@@ -97,15 +92,9 @@ impl Bench {
             None => placement.within(quota.as_ref()),
         };
         let generated_here = spec.generator.agents.agents.is_empty();
-        if generated_here && placement.leaves_no_time_to_spin(quota.as_ref()) {
-            // A generator that spins on a core that it shares would starve the server, and use up a quota.
-            spec.generator.pace.get_or_insert(Pace::Sleep);
-        }
-        spec.generator.cpus = Some(placement.generator.iter().copied().collect());
+        placement.give(&mut spec.generator, true);
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
-        let people = people_of(&spec.workload);
-        let data = data_settings(&spec.workload, &target.server);
-        let (traced, span_bytes) = (is_traced(&spec.workload), span_bytes(&spec));
+        let (workload, span_bytes) = (spec.workload.clone(), span_bytes(&spec));
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;
@@ -117,18 +106,12 @@ impl Bench {
             // Which they are is not known here.
             (Some(_), _) => Vec::new(),
         };
-        let options = ServerOptions {
-            files,
-            people,
-            traced,
-            span_bytes,
-            ..ServerOptions::of(target, &setup.exe, listed, generator.connections())
-        }
-        .beginning_with(data);
+        let options = ServerOptions::of(target, &setup.exe, listed, generator.connections());
+        let options = ServerOptions { span_bytes, ..options }.serving(&workload, &target.server, files);
         let (server, hold) = match remote_host {
             None => {
-                let machines = (setup.machines)(&agents, &cpus);
-                let server = Server::start_with(&target.server, &options, machines.as_deref())?;
+                let machines = Machines::new(&agents, cpus.clone());
+                let server = Server::start_with(&target.server, &options, Some(&machines))?;
                 let hold = KnobGuard::here(experiment, &plan.name, &server, &placement, engine)?;
                 (server, hold)
             }
@@ -147,7 +130,7 @@ impl Bench {
         notes.extend(hold.notes());
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let record = record(&name, experiment, &notes, setup);
+        let record = record(&folder, experiment, &notes, setup);
         let interrupt = setup.interrupt.clone();
         let mut trials = Trials::begin(record, folder, generator, vec![server], interrupt)?;
         trials.observe(experiment.probes.clone());
@@ -355,26 +338,13 @@ impl Bench {
     }
 }
 
-fn record(name: &str, experiment: &Spec, notes: &[String], setup: &Setup) -> results::Experiment {
+fn record(folder: &ResultFolder, experiment: &Spec, notes: &[String], setup: &Setup) -> results::Experiment {
     results::Experiment {
-        schema: SCHEMA,
-        kind: Kind::Sweep,
-        name: name.into(),
         created: (setup.now)(),
-        elapsed_s: 0.0,
-        complete: false,
-        interrupted: None,
         command: setup.command.clone(),
-        version: setup.version.clone(),
         seed: setup.seed,
-        qos: experiment.qos.target.clone(),
-        qos_basis: experiment.qos.target.basis(),
-        qos_basis_reason: String::new(),
-        blocks: 0,
-        until_settled: false,
         host: setup.host.clone(),
         notes: notes.to_vec(),
-        targets: Vec::new(),
-        trials: Vec::new(),
+        ..without_trials(Kind::Sweep, folder, experiment)
     }
 }

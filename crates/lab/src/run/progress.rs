@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use results::{Purpose, Trial};
+use results::Trial;
 
+use super::Request;
 use super::agenda::Agenda;
 
 /// An observer of a run.
@@ -43,12 +44,8 @@ pub struct Step<'a> {
     pub workload: &'static str,
     /// Whether it is a closed loop.
     pub closed: bool,
-    /// Why.
-    pub purpose: Purpose,
-    /// The offered load as a share of the maximum.
-    pub load_share: Option<f64>,
-    /// The offered load; `None` for a closed loop, which has none.
-    pub rate_rps: Option<f64>,
+    /// What is asked for.
+    pub request: &'a Request,
 }
 
 /// How far the run is.

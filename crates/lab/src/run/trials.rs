@@ -9,7 +9,7 @@ use spec::{Reset, Spec};
 
 use super::progress::{Event, Step, Tracker};
 use crate::server::{Looks, is_cell};
-use crate::{Error, Generator, Load, Restart, Server};
+use crate::{Error, Generator, Restart, Server};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -89,6 +89,13 @@ pub struct Request {
     pub span: Span,
     /// Of every random stream. Trials of two targets that are compared have the same.
     pub seed: u64,
+}
+
+impl Request {
+    /// Whether a part of its window is worth keeping where the run is interrupted.
+    pub(crate) fn keeps_part(&self) -> bool {
+        self.purpose == Purpose::Single
+    }
 }
 
 impl Trials {
@@ -224,22 +231,18 @@ impl Trials {
         let id = format!("{:04}", self.experiment.trials.len() + 1);
         let file = self.folder.path().join("trials").join(format!("{id}.json"));
         let name = self.experiment.targets[request.target].name.clone();
-        let Request { purpose, load_share, rate_rps, span, seed, .. } = *request;
+        let Request { purpose, span, .. } = *request;
         let spec = self.generator.spec();
         let step = Step {
             target: &name,
             workload: spec.workload.name(),
             closed: spec.load == spec::Load::Closed,
-            purpose,
-            load_share,
-            rate_rps,
+            request,
         };
         track.tell(&Event::Started(&step));
         let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
         let observed = !self.probes.is_empty() && (!is_search || self.searches);
-        let keeps_part = purpose == Purpose::Single;
         let stamps = observed && self.probes.has(Probe::Client);
-        let load = Load { rate_rps, seed, span, stamps, keeps_part };
         if observed && is_search {
             self.note(OBSERVED);
         }
@@ -255,7 +258,7 @@ impl Trials {
         let watching = server.watch(&Looks { probes, throughout: is_search, window: span.window });
         let tracing = server.begin_tracing();
         let before = server.usage();
-        let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
+        let mut ended = self.generator.run(server, (request, stamps), &file, &self.interrupt, tick);
         let used = before.and_then(|before| Some(server.usage()?.since(&before)));
         let mut used = used.unwrap_or_default();
         let traced = TracedRequests::take(&file);
@@ -297,9 +300,9 @@ impl Trials {
             trial.verdict = std::mem::take(&mut trial.verdict).against(ended);
         }
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
-        (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);
+        (trial.block, trial.load_share, trial.instead_of) = (request.block, request.load_share, instead_of);
         self.learn_version(request.target, &trial);
-        let interrupted = self.interrupt.cause().filter(|_| keeps_part);
+        let interrupted = self.interrupt.cause().filter(|_| request.keeps_part());
         if interrupted.is_some() {
             let (had, window) = (trial.window_s, span.window.as_secs_f64());
             self.note(format!(

@@ -10,11 +10,12 @@ use app::{
 };
 use launch::{Instance, Interrupt, Interrupted};
 
+use super::ServerOptions;
 use super::files::{Files, Served};
 use super::spans::SpanFolder;
 use super::tracing;
 use super::usage::Usage;
-use super::{Machines, ServerOptions};
+use crate::agents::Machines;
 use crate::{Error, TargetName};
 
 /// A running application with its entry in the result. Dropping it ends the application and removes its places.
@@ -28,7 +29,7 @@ pub(super) struct ManagedServer {
 
 /// Machines whose agents start services of this target.
 struct OfTarget<'a> {
-    machines: &'a dyn Machines,
+    machines: &'a Machines,
     name: &'a TargetName,
     options: &'a ServerOptions,
 }
@@ -45,7 +46,7 @@ impl ManagedServer {
         name: &TargetName,
         app: &Arc<App>,
         options: &ServerOptions,
-        machines: Option<&dyn Machines>,
+        machines: Option<&Machines>,
     ) -> Result<ManagedServer, Error> {
         let mut plan = ManagedServer::plan(options, app)?;
         ManagedServer::make_data(&plan, &mut |_| ())?;

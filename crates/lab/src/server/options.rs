@@ -90,6 +90,13 @@ fn is_like(target: &TargetName, name: &str) -> bool {
 }
 
 impl ServerOptions {
+    /// The same for a load of `workload` on `target`: its files, its users, its data, and whether requests are traced.
+    #[must_use]
+    pub fn serving(self, workload: &Workload, target: &TargetName, files: Option<Files>) -> ServerOptions {
+        let (people, traced) = (people_of(workload), is_traced(workload));
+        ServerOptions { files, people, traced, ..self }.beginning_with(data_settings(workload, target))
+    }
+
     /// The same with initial `settings`, which its own settings override.
     #[must_use]
     pub fn beginning_with(mut self, settings: Vec<String>) -> ServerOptions {

@@ -60,7 +60,7 @@ pub fn new_record(
         effort: plan.effort,
         created: (setup.now)(),
         command: setup.command.clone(),
-        version: setup.version.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
         seed: setup.seed,
         parameters: definition.parameters.clone(),
         plan: Some(plan.record()),

@@ -13,7 +13,7 @@ use launch::Interrupt;
 use people::{Degrees, People, Table, community_size, hash, mean_degree};
 use spec::workload::Users;
 
-use crate::making::Shown;
+use crate::shown::make_data;
 use crate::terminal::say;
 
 /// The cost of the hash of each password in tables that are written. Source: the default of apps/social, which is PHP's.
@@ -145,7 +145,7 @@ fn load(args: &SocialArgs) -> Result<()> {
         set: args.set.clone(),
         ..ServerOptions::new(&lab::this_program()?)
     };
-    let seeds = Shown::around(&args.target, &options)?;
+    let seeds = make_data(&args.target, &options)?;
     for seed in &seeds {
         say(&kept(seed))?;
     }

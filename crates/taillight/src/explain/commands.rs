@@ -4,49 +4,35 @@ use clap::{Arg, Command, CommandFactory};
 
 use spec::{Entry, Section};
 
-/// Why an option of a command has its default.
-struct Reason {
-    command: &'static str,
-    option: &'static str,
-    source: &'static str,
-}
-
-const fn reason(command: &'static str, option: &'static str, source: &'static str) -> Reason {
-    Reason { command, option, source }
-}
-
 const LOADS: &str = "IISWC'17 §IV-A: 10 to 100 % of the maximum";
 const BLOCKS: &str = "ours, because three give a median in minutes; differences are tested from 6 on";
 const MAXIMUM: &str = "ours, because the maximum of most machines differs by as much from block to block";
 const PEAK: &str = "ours, because it is half of the step between the loads of IISWC'17 Fig. 1";
 
-const REASONS: [Reason; 11] = [
-    reason(
-        "load",
-        "repeats",
-        "ours, because one trial is the shortest answer; differences are tested from 6 on",
-    ),
-    reason("sweep", "loads", LOADS),
-    reason("sweep", "repeats", BLOCKS),
-    reason("sweep", "max-tolerance", MAXIMUM),
-    reason("peak", "tolerance", PEAK),
-    reason("peak", "max-tolerance", MAXIMUM),
-    reason("compare", "loads", LOADS),
-    reason("compare", "repeats", BLOCKS),
-    reason("compare", "tolerance", PEAK),
-    reason("selftest", "seed", "ours, because any number does, and the same one repeats the arrivals"),
-    reason("selftest", "window", "ours, because it is the window of a trial"),
+/// Why an option of a command has its default: the command, the option, the source.
+const REASONS: [(&str, &str, &str); 11] = [
+    ("load", "repeats", "ours, because one trial is the shortest answer; differences are tested from 6 on"),
+    ("sweep", "loads", LOADS),
+    ("sweep", "repeats", BLOCKS),
+    ("sweep", "max-tolerance", MAXIMUM),
+    ("peak", "tolerance", PEAK),
+    ("peak", "max-tolerance", MAXIMUM),
+    ("compare", "loads", LOADS),
+    ("compare", "repeats", BLOCKS),
+    ("compare", "tolerance", PEAK),
+    ("selftest", "seed", "ours, because any number does, and the same one repeats the arrivals"),
+    ("selftest", "window", "ours, because it is the window of a trial"),
 ];
 
 /// Each with the default that the command line has.
 pub(super) fn section() -> Section {
     let cli = crate::Cli::command();
-    let entries = REASONS.iter().filter_map(|reason| entry(&cli, reason));
+    let entries = REASONS.iter().filter_map(|of| entry(&cli, *of));
     Section::new("Defaults of commands", entries)
 }
 
-fn entry(cli: &Command, reason: &Reason) -> Option<Entry> {
-    let arg = option(cli.find_subcommand(reason.command)?, reason.option)?;
+fn entry(cli: &Command, (command, name, source): (&str, &str, &str)) -> Option<Entry> {
+    let arg = option(cli.find_subcommand(command)?, name)?;
     let values: Vec<String> =
         arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let unit = if arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "PERCENT")) {
@@ -54,12 +40,11 @@ fn entry(cli: &Command, reason: &Reason) -> Option<Entry> {
     } else {
         ""
     };
+    let meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let option = Some(format!("taillight {command} --{name}"));
     Some(Entry {
-        name: format!("{}.{}", reason.command, reason.option),
-        value: Some(format!("{}{unit}", values.join(","))),
-        option: Some(format!("taillight {} --{}", reason.command, reason.option)),
-        meaning: arg.get_help().map(ToString::to_string).unwrap_or_default(),
-        source: reason.source.into(),
+        option,
+        ..Entry::of_value(format!("{command}.{name}"), format!("{}{unit}", values.join(",")), meaning, source)
     })
 }
 

@@ -52,13 +52,7 @@ fn take(whole: &mut Value, section: &str, key: &str) -> Option<Value> {
 }
 
 fn of_experiment(name: &str, value: &Value, meaning: &str) -> Entry {
-    Entry {
-        name: name.into(),
-        value: Some(shown(value)),
-        option: None,
-        meaning: meaning.into(),
-        source: "this file; a specification has one load and one trial".into(),
-    }
+    Entry::of_value(name, shown(value), meaning, "this file; a specification has one load and one trial")
 }
 
 fn entry(of: Explained) -> Entry {

@@ -7,13 +7,9 @@ use super::fields;
 use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Result<Chapter> {
-    let knobs = Knob::ABOUT.iter().map(|about| Entry {
-        name: about.name.into(),
-        value: None,
-        option: None,
-        meaning: format!("{}; {}", about.does, about.syntax),
-        source: about.source.into(),
-    });
+    let knobs = Knob::ABOUT
+        .iter()
+        .map(|about| Entry::named(about.name, format!("{}; {}", about.does, about.syntax), about.source));
     let mut sections = vec![
         Section::new("Knobs; docs/reference/knobs.md says by which interface each is set", knobs),
         fields::section("As a specification has them", "knobs", None),
@@ -24,13 +20,7 @@ pub(super) fn chapter() -> Result<Chapter> {
         let entries = profile.knob.iter().map(|line| {
             let set = line.set.to_string();
             let (knob, value) = set.split_once('=').unwrap_or((&set, ""));
-            Entry {
-                name: format!("{name}.{knob}"),
-                value: Some(value.into()),
-                option: None,
-                meaning: line.why.clone(),
-                source: line.source.clone(),
-            }
+            Entry::of_value(format!("{name}.{knob}"), value, line.why.clone(), line.source.clone())
         });
         let title = format!("Profile {name}: {}", profile.title);
         sections.push(Section::new(&title, entries));

@@ -10,10 +10,8 @@ pub(super) fn verdicts() -> Section {
 
 /// What sessions can be held to.
 pub(super) fn sessions() -> Section {
-    let figure = |figure: SessionFigure| Entry {
-        name: format!("qos.{}", figure.name),
-        value: None,
-        meaning: format!(
+    let figure = |figure: SessionFigure| {
+        let meaning = format!(
             "{}, of which {}: {}, such as {}.",
             figure.words,
             if figure.is_cost { "less is better" } else { "more is better" },
@@ -23,9 +21,12 @@ pub(super) fn sessions() -> Section {
                 SessionFigure { is_cost: true, name, .. } => format!("{name}<1%"),
                 SessionFigure { name, .. } => format!("{name}>95%"),
             }
-        ),
-        source: "ours, because it is what a user of the service feels (docs/glossary.md)".into(),
-        ..Entry::default()
+        );
+        Entry::named(
+            &format!("qos.{}", figure.name),
+            meaning,
+            "ours, because it is what a user of the service feels (docs/glossary.md)",
+        )
     };
     let percentile = Entry::of_value(
         "qos.session-percentile",

@@ -7,11 +7,8 @@ use spec::{Chapter, Entry, Section};
 
 pub(super) fn chapter() -> Chapter {
     let entries = Probe::ALL.map(|probe| Entry {
-        name: probe.name().into(),
-        value: None,
         option: Some(format!("--probe {}", probe.name())),
-        meaning: probe.summary().into(),
-        source: probe.source().into(),
+        ..Entry::named(probe.name(), probe.summary(), probe.source())
     });
     Chapter::of([
         Section::new("Probes; docs/reference/probes.md says what each takes", entries),

@@ -13,13 +13,9 @@ pub(super) fn chapter() -> Result<Chapter> {
     let machine = Machine::here();
     for study in STUDIES {
         let definition = study.read(&machine, &[])?;
-        entries.push(Entry {
-            name: study.name().into(),
-            value: None,
-            option: Some(format!("taillight study show {}", study.name())),
-            meaning: definition.title.clone(),
-            source: definition.source.clone(),
-        });
+        let option = Some(format!("taillight study show {}", study.name()));
+        let entry = Entry::named(study.name(), definition.title.clone(), &definition.source);
+        entries.push(Entry { option, ..entry });
         entries.extend(definition.parameters.iter().map(|parameter| Entry {
             name: format!("{}.{}", study.name(), parameter.name),
             value: Some(in_words(&parameter.value)),

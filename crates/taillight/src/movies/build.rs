@@ -10,7 +10,7 @@ use launch::Interrupt;
 use units::clock;
 
 use super::Source;
-use super::shown::Shown;
+use crate::shown::Shown;
 use crate::terminal::{say, tell};
 
 /// Lines of a script that failed that are shown.

@@ -9,7 +9,7 @@ use clap::Args;
 use launch::Interrupt;
 
 use super::Source;
-use super::shown::Shown;
+use crate::shown::Shown;
 use crate::terminal::say;
 
 /// Make the data set: films, users, reviews, pictures and videos from one seed; it is kept.

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use app::{Phase, State, StateFile};
 use clap::Args;
 use units::clock;
 
-use super::state::{Phase, State, StateFile};
 use super::{Source, table};
-use crate::terminal::say;
+use crate::terminal::say_as;
 
 /// Print the services that run, with process, memory and readiness, and the last lines of those that ended.
 #[derive(Args, Debug)]
@@ -30,11 +30,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
         state.phase = Phase::Stopped;
         state.said = vec![format!("process {} ended without a word", state.pid)];
     }
-    if args.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&state)?))?;
-    } else {
-        say(&text(&app.name, &state, SystemTime::now()))?;
-    }
+    say_as(args.json, &state, |state| text(&app.name, state, SystemTime::now()))?;
     Ok(if state.phase == Phase::Ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

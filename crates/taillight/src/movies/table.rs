@@ -1,10 +1,9 @@
 //! The table of services: for a terminal that is drawn over, and as text.
 
+use app::{Row, State};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
-
-use super::state::{Row, State};
 
 /// The heads of the columns.
 const HEADS: [&str; 7] = ["no", "service", "language", "pid", "address", "ready after", "memory"];

@@ -1,27 +1,30 @@
 //! `taillight movies up`: builds missing programs, makes the data, starts all services and watches them.
 
-mod detached;
-mod watched;
-
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
+use std::io::{self, IsTerminal, Stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use app::{App, Plan};
+use anyhow::{Context, Result, anyhow, bail};
+use app::{App, Plan, State, StateFile};
 use clap::Args;
 use lab::allowed_cpus;
-use launch::Interrupt;
+use launch::{Interrupt, Interrupted};
+use report::view::{Screen, restore_on_panic};
+use rustix::termios::tcgetwinsize;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
+use units::clock;
 
-use super::state::StateFile;
-use super::{Source, analytics, build, data};
+use super::{Source, build, data, table};
 use crate::INTERRUPTED;
+use crate::shown::Shown;
+use crate::terminal::say;
 
 /// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
 #[derive(Args, Clone, Debug)]
@@ -57,22 +60,73 @@ pub(super) fn run(args: &UpArgs) -> Result<ExitCode> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
     if args.detach {
-        return detached::run(&app, &kept);
+        return detached(&app, &kept);
     }
     let interrupt = Interrupt::on_signals()?;
     end_at_the_second_signal()?;
-    let Some(_lock) = kept.lock()? else {
-        bail!(
-            "{} runs already; look by `taillight movies status`, or stop it by `taillight movies down`",
-            app.name
-        );
-    };
-    let mut state = watched::begun(&app);
+    let Some(_lock) = kept.lock()? else { return Err(runs_already(&app)) };
+    let mut state = State::begun(&app);
     kept.write(&state)?;
-    let outcome = planned(args, &app, &kept, &interrupt)
-        .and_then(|plan| watched::run(plan, &kept, &mut state, &interrupt));
-    watched::ended(&kept, &mut state, &outcome);
-    outcome
+    let outcome =
+        planned(args, &app, &kept, &interrupt).and_then(|plan| watched(plan, &kept, &mut state, &interrupt));
+    let failure = outcome.as_ref().err().filter(|error| !error.is::<Interrupted>());
+    state.end(failure.map(|error| format!("{error:#}")).as_deref());
+    // The user has seen the output; a failure to store the state has no further effect.
+    let _ = kept.write(&state);
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn runs_already(app: &App) -> anyhow::Error {
+    let name = &app.name;
+    anyhow!("{name} runs already; look by `taillight movies status`, or stop it by `taillight movies down`")
+}
+
+/// Starts this program once more in the background, and returns once the application is ready.
+fn detached(app: &App, kept: &StateFile) -> Result<ExitCode> {
+    if kept.runs() {
+        return Err(runs_already(app));
+    }
+    let args = std::env::args().skip(1).filter(|arg| arg != "--detach");
+    let state = app::start_in_background(kept, &lab::this_program()?, args)?;
+    say(&format!(
+        "{} is ready at {}, by process {}; stop it by `taillight movies down`\n",
+        app.name, state.address, state.pid
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts `plan` and watches it until it is interrupted.
+fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrupt) -> Result<()> {
+    let begun = Instant::now();
+    let mut shown = Shown::new(format!("starting {} processes", plan.processes()), interrupt);
+    let running = app::start(plan, kept, state, &mut |line| shown.show(line));
+    let mut running = shown.outcome(running)?;
+    shown.clear();
+    say(&format!(
+        "{} is ready at {}, after {:.1} s\n",
+        running.plan().app().name,
+        state.address,
+        begun.elapsed().as_secs_f64()
+    ))?;
+    let mut screen = io::stdout().is_terminal().then(|| Screen::new(io::stdout()));
+    if let Some(screen) = &screen {
+        restore_on_panic(screen, io::stdout);
+    }
+    let outcome = app::watch(&mut running, kept, state, interrupt, &mut |state, age| {
+        if let Some(screen) = &mut screen {
+            show(screen, state, age);
+        }
+    });
+    drop(screen);
+    running.stop();
+    Ok(outcome?)
+}
+
+fn show(screen: &mut Screen<Stdout>, state: &State, age: Duration) {
+    let size = tcgetwinsize(io::stdout()).map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let (columns, rows) = if size.0 == 0 || size.1 == 0 { (80, 24) } else { size };
+    let head = format!("{} · {} · {} · Ctrl-C stops all", state.address, clock(age), table::memory(state));
+    screen.show(table::picture(&head, state, columns, rows));
 }
 
 /// A second Ctrl-C ends this process at once, and with it all that it started.
@@ -129,7 +183,7 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     }
     let data = data::made(&plan, interrupt)?;
     if let (true, Some(data)) = (args.fresh, data) {
-        analytics::forget(&data)?;
+        app::forget_learnt(&data)?;
     }
     Ok(plan)
 }

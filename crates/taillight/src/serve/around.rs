@@ -13,8 +13,8 @@ use lab::{Restart, Server, ServerOptions, TargetName};
 use launch::{Form, Interrupt};
 use serde::Serialize;
 
-use crate::making::Shown;
 use crate::movies::build;
+use crate::shown::make_data;
 
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -174,7 +174,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
         // Programs that are up to date with their sources are not built again.
         build::built(app, &app.built_folder(), &[], &interrupt)?;
     }
-    Shown::around(name, options)?;
+    make_data(name, options)?;
     let mut server = Server::start(name, options)?;
     println!("{}", ready(&server, app.as_deref()));
     while interrupt.cause().is_none() {

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use host::Host;
 use jiff::{Timestamp, Zoned};
+use lab::agents::RemoteAgent;
 use lab::study::{Definition, Facts, LoadFrom, Machine, Source, new_record};
-use lab::{Plan, Progress, RemoteHost, Setup};
+use lab::{Lock, Plan, Progress, RemoteHost, Setup, newest, was_begun_here};
 use launch::Interrupt;
 use results::Study;
 use results::study::{Effort, StudyFolder};
@@ -17,17 +18,11 @@ use spec::Agents;
 use units::clock;
 
 use super::check::gate as gate_of;
-use super::remote_host::Agent;
 use super::{EffortArgs, OutArgs, SetArgs};
-use crate::gate;
-use crate::lock::{Lock, newest, was_begun_here};
 use crate::progress::Teller;
 use crate::report::study_pages;
-use crate::targets::remote::FromAgents;
 use crate::terminal::{say, table_width, tell, uses_color};
-
-/// The run was interrupted, as shells report it.
-const INTERRUPTED: u8 = 130;
+use crate::{INTERRUPTED, gate};
 
 /// Run a study. One that was interrupted goes on after its last whole block.
 #[derive(Args, Debug)]
@@ -85,16 +80,20 @@ pub(crate) struct RunArgs {
     agents: Agents,
 }
 
+fn ask(address: Option<&str>, agents: &Agents) -> Result<Option<RemoteAgent>> {
+    Ok(address.map(|address| RemoteAgent::ask(address, agents)).transpose()?)
+}
+
 pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<ExitCode> {
     let source = Source::find(&args.name)?;
     let effort = args.effort.effort();
-    let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
+    let agent = ask(args.server_agent.as_deref(), &args.agents)?;
     // What can be measured, and how much of it, is decided by the machine that the servers run on.
     let elsewhere = agent.is_some() || !args.agents.agents.is_empty();
     let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
     let here = Host::here();
     let host = agent.as_ref().map_or(&here, |agent| agent.host());
-    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), Agent::facts);
+    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), RemoteAgent::facts);
     let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
     announce(&definition, effort, &plan);
@@ -129,9 +128,9 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     } else {
         Definition::of_experiment(&name, &text)?
     };
-    let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
+    let agent = ask(args.server_agent.as_deref(), &args.agents)?;
     let here = Host::here();
-    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), Agent::facts);
+    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), RemoteAgent::facts);
     let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
     let mut setup = setup(args.seed.unwrap_or(definition.seed()), command, &here)?;
     setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
@@ -166,11 +165,9 @@ fn setup(seed: u64, command: Vec<String>, here: &Host) -> Result<Setup> {
         seed,
         interrupt: Interrupt::on_signals()?,
         command,
-        version: env!("CARGO_PKG_VERSION").into(),
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: serde_json::to_value(here)?,
         remote_host: None,
-        machines: |agents, cpus| Some(Box::new(FromAgents::new(agents, cpus.clone()))),
         agents: Agents::default(),
         live: false,
     })
@@ -183,7 +180,8 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
         let study = folder.load().ok()?;
         let same = (&study.name, study.effort, study.seed, &study.version)
             == (&fresh.name, fresh.effort, fresh.seed, &fresh.version);
-        let goes_on = same && study.has_plan_of(fresh) && was_begun_here(path, &study.host, &fresh.host);
+        let goes_on =
+            same && study.has_plan_of(fresh) && was_begun_here(path, &study.host, &fresh.host, tell);
         goes_on.then_some((folder, study))
     })
 }

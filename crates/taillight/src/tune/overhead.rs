@@ -14,7 +14,7 @@ use launch::Interrupt;
 use serde::Serialize;
 
 use crate::INTERRUPTED;
-use crate::terminal::{say, tell};
+use crate::terminal::{say_as, tell};
 
 /// The number of progress lines.
 const TELLS: u64 = 10;
@@ -86,7 +86,7 @@ pub(super) fn run(args: &OverheadArgs) -> Result<ExitCode> {
             break;
         }
     }
-    say(&if args.json { format!("{}\n", serde_json::to_string_pretty(&rows)?) } else { table(&rows) })?;
+    say_as(args.json, &rows, |rows| table(rows))?;
     Ok(if interrupt.cause().is_some() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 

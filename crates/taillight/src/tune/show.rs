@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
 use knobs::{Planned, Status, Undone};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The actions as one would type them, under the knobs that they serve.
 pub(super) fn plan(planned: &Planned) -> String {
@@ -26,7 +25,7 @@ pub(super) fn plan(planned: &Planned) -> String {
     text
 }
 
-pub(super) fn plan_json(planned: &Planned) -> Result<String> {
+pub(super) fn plan_json(planned: &Planned) -> Value {
     let action = |action: &knobs::Action| {
         json!({
             "knob": action.knob,
@@ -37,7 +36,7 @@ pub(super) fn plan_json(planned: &Planned) -> Result<String> {
         })
     };
     let actions: Vec<_> = planned.actions.iter().map(action).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "actions": actions, "skipped": planned.skipped }))?)
+    json!({ "actions": actions, "skipped": planned.skipped })
 }
 
 pub(super) fn status(status: &Status) -> String {

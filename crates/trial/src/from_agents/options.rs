@@ -1,33 +1,6 @@
-use agent::{AgentConfig, CredentialFiles, Credentials, TOKEN};
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 use reactor::Address;
 use spec::Agents;
-
-/// Addresses, credentials and limits of a load's coordinator.
-pub(super) fn config(asked: &Agents) -> Result<AgentConfig> {
-    agent_config(asked, asked.agents.clone())
-}
-
-/// Configuration for a connection to these agents.
-///
-/// Errors: certificates or a token that cannot be read; a lease outside of the permitted range.
-pub fn agent_config(asked: &Agents, agents: Vec<String>) -> Result<AgentConfig> {
-    asked.check_lease().map_err(Error::msg)?;
-    let files = CredentialFiles {
-        cert: asked.agents_tls_cert.clone(),
-        key: asked.agents_tls_key.clone(),
-        ca: asked.agents_tls_ca.clone(),
-        token: asked.agents_token_file.clone(),
-    };
-    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".into());
-    Ok(AgentConfig {
-        agents,
-        credentials: Credentials::read(&files, std::env::var(TOKEN).ok().as_deref())?,
-        insecure_token: asked.agents_insecure_token,
-        name: format!("{user}@{}", host::name()),
-        lease: asked.agents_lease.into(),
-    })
-}
 
 /// Checks that these agents can generate such a load.
 pub(super) fn check(
@@ -94,7 +67,7 @@ mod tests {
         assert_eq!(bounds, [*agent::LEASES.start(), *agent::LEASES.end()]);
         let check = |ms: u64, is_given: bool| {
             let asked = Agents { agents_lease: Nanos::from_millis(ms), ..Agents::default() };
-            match config(&asked) {
+            match agent::AgentConfig::of(&asked, Vec::new()) {
                 Ok(config) => assert!(is_given && config.lease == Duration::from_millis(ms), "{ms}"),
                 Err(error) => {
                     let error = error.to_string();

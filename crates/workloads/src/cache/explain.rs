@@ -10,12 +10,7 @@ pub fn chapter() -> Chapter {
 
 /// Every operation of a mix.
 pub fn operations() -> Section {
-    let entries = Operation::EXPLAINED.map(|(name, meaning)| Entry {
-        name: name.into(),
-        meaning: meaning.into(),
-        source: source(name).into(),
-        ..Entry::default()
-    });
+    let entries = Operation::EXPLAINED.map(|(name, meaning)| Entry::named(name, meaning, source(name)));
     Section::new("Operations (--mix)", entries)
 }
 
@@ -33,12 +28,12 @@ fn source(operation: &str) -> &'static str {
 
 /// Sizes, popularities, arrivals, data sets and their scaling.
 pub fn distributions() -> Vec<Section> {
-    let form = |notation: &Notation| Entry {
-        name: notation.syntax.into(),
-        value: None,
-        option: None,
-        meaning: format!("{}. Such as {}; checked: {}", notation.meaning, notation.example, notation.check),
-        source: notation.source.into(),
+    let form = |notation: &Notation| {
+        Entry::named(
+            notation.syntax,
+            format!("{}. Such as {}; checked: {}", notation.meaning, notation.example, notation.check),
+            notation.source,
+        )
     };
     let sections = dist::catalogue().sections;
     let section = |kind: &dist::Section| {

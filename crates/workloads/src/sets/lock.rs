@@ -1,9 +1,7 @@
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 /// Locks `folder` for this process, to make or remove a set in it, until the returned file is dropped or the process ends.
 ///
@@ -11,13 +9,13 @@ use rustix::io::Errno;
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let name = folder.display();
     let open = File::open(folder).with_context(|| format!("cannot open the folder {name}"))?;
-    match flock(&open, FlockOperation::NonBlockingLockExclusive) {
+    match open.try_lock() {
         Ok(()) => Ok(open),
-        Err(Errno::WOULDBLOCK) => {
-            bail!(
-                "another process makes or removes the file set in {name} at this moment; wait until that is done"
-            )
+        Err(TryLockError::WouldBlock) => bail!(
+            "another process makes or removes the file set in {name} at this moment; wait until that is done"
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock the folder {name}"))
         }
-        Err(error) => Err(error).with_context(|| format!("cannot lock the folder {name}")),
     }
 }

@@ -136,11 +136,9 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         seed: 1,
         interrupt: Interrupt::new(),
         command: Vec::new(),
-        version: "1".into(),
         now: || "2026-03-14T09:26:53Z".into(),
         host: Value::Null,
         remote_host: None,
-        machines: |_, _| None,
         agents: spec::Agents::default(),
         live: false,
     };

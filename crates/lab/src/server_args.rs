@@ -1,33 +1,31 @@
 //! The servers under test, as the command line names them.
 
-pub(crate) mod remote;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Result, bail};
 use clap::Args;
 use host::Limits;
-use lab::{Files, KnobGuard, Placement, Server, ServerOptions, TargetName, allowed_cores};
 use launch::Form;
 use spec::{Agents, Cpus, Spec, Workload};
 use units::CpuList;
 
-use remote::{FromAgents, tune};
+use crate::agents::Machines;
+use crate::{Error, Files, KnobGuard, Placement, Seed, Server, ServerOptions, TargetName, allowed_cores};
 
-use crate::making::Shown;
+/// Makes the initial data of a target and shows the progress.
+pub type MakeData = fn(&TargetName, &ServerOptions) -> Result<Vec<Seed>, Error>;
 
 /// How the servers that are started here are set up.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Server")]
-pub(crate) struct ServerArgs {
+pub struct ServerArgs {
     #[command(flatten)]
     target: spec::Target,
     /// A knob of the server's machine, set during the load, such as cpu.set=0, or a profile, such as
     /// profile=cache-server. On this machine it needs root; with --server-agent it is set on that machine, whose agent
     /// must allow it. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE")]
-    server_knob: Vec<String>,
+    pub server_knob: Vec<String>,
     /// A further argument for memcached only, if it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     memcached_arg: Vec<String>,
@@ -41,9 +39,6 @@ pub(crate) struct ServerArgs {
     /// The files that it serves; known once the workload is known.
     #[arg(skip)]
     files: Option<Files>,
-    /// The users whose data it has at the start.
-    #[arg(skip)]
-    people: Option<app::PeopleSet>,
     /// The workload, which determines the target's initial data.
     #[arg(skip)]
     workload: Workload,
@@ -51,9 +46,9 @@ pub(crate) struct ServerArgs {
 
 impl ServerArgs {
     /// Which processors server and generator get, where both are on this machine.
-    pub(crate) fn placement(&self, generator: Option<&CpuList>) -> Placement {
+    pub fn placement(&self, generator: Option<&CpuList>) -> Placement {
         let threads = self.target.threads as usize;
-        let server = self.list().map(|list| list.as_slice());
+        let server = if let Cpus::List(list) = &self.target.cpus { Some(list.as_slice()) } else { None };
         let placement =
             Placement::new(&allowed_cores(), threads, server, generator.map(|list| list.as_slice()));
         match generator {
@@ -63,14 +58,14 @@ impl ServerArgs {
     }
 
     /// Whether a service that is started for these targets runs on this machine, next to the generator.
-    pub(crate) fn is_here(&self, targets: &[TargetName]) -> bool {
+    pub fn is_here(&self, targets: &[TargetName]) -> bool {
         self.services(targets).iter().any(|(_, placement)| placement.agent.is_none())
     }
 
     /// The services that are started for these targets, each with its place. Starting a service reports an impossible placement.
     fn services(&self, targets: &[TargetName]) -> Vec<(String, app::Placement)> {
         let of = |target: &TargetName| {
-            let app = lab::application(target).ok()??;
+            let app = crate::application(target).ok()??;
             let options = ServerOptions::of(&self.target(target), Path::new(""), Vec::new(), 0);
             let plan = options.plan(&app).ok()?;
             let place =
@@ -80,13 +75,8 @@ impl ServerArgs {
         targets.iter().filter_map(of).flatten().collect()
     }
 
-    /// The processors that were listed for the server.
-    fn list(&self) -> Option<&CpuList> {
-        if let Cpus::List(list) = &self.target.cpus { Some(list) } else { None }
-    }
-
     /// How `target` is set up, as a specification has it.
-    pub(crate) fn target(&self, target: &TargetName) -> spec::Target {
+    pub fn target(&self, target: &TargetName) -> spec::Target {
         let of = |app: &str, words: &[String]| if target.is_app(app) { words.to_vec() } else { Vec::new() };
         let mut args = [of("sphinx", &self.sphinx_arg), of("memcached", &self.memcached_arg)].concat();
         args.extend_from_slice(&self.target.args);
@@ -96,29 +86,20 @@ impl ServerArgs {
 
     /// The settings for `target`: of several targets, those for a service that it does not have are for another.
     fn settings_of(&self, target: &TargetName) -> Vec<String> {
-        let Ok(Some(app)) = lab::application(target) else { return Vec::new() };
+        let Ok(Some(app)) = crate::application(target) else { return Vec::new() };
         let is_for_it =
             |word: &&String| service_of(word).is_none_or(|service| app.service(service).is_some());
         self.target.set.iter().filter(is_for_it).cloned().collect()
     }
 
     /// The same from a specification.
-    pub(crate) fn of(spec: &Spec) -> ServerArgs {
+    pub fn of(spec: &Spec) -> ServerArgs {
         ServerArgs {
             target: spec.target.clone(),
             server_knob: spec.knobs.iter().map(ToString::to_string).collect(),
-            memcached_arg: Vec::new(),
-            sphinx_arg: Vec::new(),
-            nginx_set: Vec::new(),
-            files: None,
-            people: None,
             workload: spec.workload.clone(),
+            ..ServerArgs::default()
         }
-    }
-
-    /// Knobs of the machine of the server.
-    pub(crate) fn knobs(&self) -> &[String] {
-        &self.server_knob
     }
 
     /// Whether the server's knobs belong to an agent's machine.
@@ -129,18 +110,18 @@ impl ServerArgs {
     /// What holds the knobs of this machine while `servers` are under load.
     ///
     /// Errors: a knob that this machine does not support.
-    pub(crate) fn hold(&self, spec: &Spec, servers: &[Server], placement: &Placement) -> Result<KnobGuard> {
+    pub fn hold(&self, spec: &Spec, servers: &[Server], placement: &Placement) -> Result<KnobGuard, Error> {
         let knobs = if self.target.agent.is_some() { &[][..] } else { &self.server_knob };
-        let knobs = knobs.iter().map(|knob| Ok(knob.parse()?)).collect::<Result<Vec<spec::Knob>>>()?;
+        let knobs =
+            knobs.iter().map(|knob| knob.parse()).collect::<Result<Vec<spec::Knob>, units::ParseError>>()?;
         let spec = Spec { knobs, ..spec.clone() };
-        Ok(KnobGuard::on(&spec, "command", servers, placement)?)
+        KnobGuard::on(&spec, "command", servers, placement)
     }
 
     /// Derives the served files from the workload; a workload without a set of files gets the default set.
     ///
     /// Errors: the requested files cannot be served.
-    pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
-        self.people = lab::people_of(workload);
+    pub fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<(), Error> {
         self.workload = workload.clone();
         for target in targets {
             if let Some(files) = Files::of_workload(workload, target, &self.target.files_in)? {
@@ -150,26 +131,33 @@ impl ServerArgs {
         Ok(())
     }
 
-    /// Starts every target, or checks that it runs. A number distinguishes two targets of the same name.
+    /// Starts every target, or checks that it runs. A number distinguishes two targets of the same name. `make_data`
+    /// makes the initial data of each and shows how far they are.
     ///
     /// Errors: the first target that is unavailable; the others are stopped.
-    pub(crate) fn start(
+    pub fn start(
         &self,
         targets: &[TargetName],
         placement: &Placement,
         connections: usize,
         agents: &Agents,
-    ) -> Result<Vec<Server>> {
-        let exe = lab::this_program()?;
+        make_data: MakeData,
+    ) -> Result<Vec<Server>, Error> {
+        let exe = crate::this_program().map_err(Error::of_system)?;
         self.check(targets)?;
         let mut servers = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            let machines = FromAgents::new(agents, self.target.cpus.clone());
-            let options = self.options(target, &exe, placement.server.clone(), connections);
-            Shown::around(target, &options)?;
+            let machines = Machines::new(agents, self.target.cpus.clone());
+            let cpus = placement.server.clone();
+            let options = ServerOptions::of(&self.target(target), &exe, cpus, connections).serving(
+                &self.workload,
+                target,
+                self.files.clone(),
+            );
+            make_data(target, &options)?;
             let mut server = Server::start_with(target, &options, Some(&machines))?;
             if self.has_knobs_elsewhere() && !target.is_external() {
-                tune(&machines.only_session()?, "apply", &self.server_knob, None)?;
+                machines.apply_knobs(&self.server_knob)?;
             }
             let before = targets[..i].iter().filter(|other| *other == target).count();
             if before > 0 {
@@ -180,75 +168,55 @@ impl ServerArgs {
         Ok(servers)
     }
 
-    /// How `target` is set up on `cpus`.
-    pub(crate) fn options(
-        &self,
-        target: &TargetName,
-        exe: &Path,
-        cpus: Vec<usize>,
-        connections: usize,
-    ) -> ServerOptions {
-        let (files, people) = (self.files.clone(), self.people);
-        let traced = lab::is_traced(&self.workload);
-        ServerOptions {
-            files,
-            people,
-            traced,
-            ..ServerOptions::of(&self.target(target), exe, cpus, connections)
-        }
-        .beginning_with(lab::data_settings(&self.workload, target))
-    }
-
     /// Whether these servers can be started so.
-    fn check(&self, targets: &[TargetName]) -> Result<()> {
+    fn check(&self, targets: &[TargetName]) -> Result<(), Error> {
         let (own, external): (Vec<_>, Vec<_>) = targets.iter().partition(|target| !target.is_external());
         let program = self.target.binary.is_some() || self.target.image.is_some();
         if program && own.iter().any(|target| *target != own[0]) {
-            bail!(
+            return Err(Error::refused(format!(
                 "--server-binary and --server-image say what one server is, and {} and {} are two; leave them out",
                 own[0],
                 own[own.len() - 1]
-            );
+            )));
         }
         let apps: Vec<_> =
-            targets.iter().filter_map(|target| lab::application(target).ok().flatten()).collect();
+            targets.iter().filter_map(|target| crate::application(target).ok().flatten()).collect();
         let unknown = |service: &&str| apps.iter().all(|app| app.service(service).is_none());
         if let Some(service) = self.target.set.iter().filter_map(|word| service_of(word)).find(unknown) {
             let services: Vec<&str> =
                 apps.iter().flat_map(|app| &app.services).map(|service| service.name.as_str()).collect();
-            bail!("--server-set: no target has a service '{service}'; there are {}", services.join(", "));
+            return Err(Error::refused(format!(
+                "--server-set: no target has a service '{service}'; there are {}",
+                services.join(", ")
+            )));
         }
         let changed = program
             || self.target.form != Form::Bare
             || self.target.instances > 1
             || self.target.agent.is_some();
         if let (true, true, Some(external)) = (own.is_empty(), changed, external.first()) {
-            bail!(
+            return Err(Error::refused(format!(
                 "{external} already runs, so that --form, --server-binary, --server-image, --server-instances and --server-agent \
                  mean nothing to it; leave them out, or use --target sphinx, memcached, nginx or another application"
-            );
+            )));
         }
         if !matches!(self.target.cpus, Cpus::Apart | Cpus::List(_)) {
-            bail!("--server-cpus {}: that is for studies; write a list such as 0 or 0,2-3", self.target.cpus);
+            return Err(Error::refused(format!(
+                "--server-cpus {}: that is for studies; write a list such as 0 or 0,2-3",
+                self.target.cpus
+            )));
         }
         if self.target.threads < self.target.instances {
-            bail!(
+            return Err(Error::refused(format!(
                 "{} threads for {} instances: each needs one; use --server-threads {} or more",
-                self.target.threads,
-                self.target.instances,
-                self.target.instances
-            );
+                self.target.threads, self.target.instances, self.target.instances
+            )));
         }
         Ok(())
     }
 
     /// Notes for the reader on the machines that ran the servers of these targets and the generators.
-    pub(crate) fn notes(
-        &self,
-        targets: &[TargetName],
-        placement: &Placement,
-        generated_here: bool,
-    ) -> Vec<String> {
+    pub fn notes(&self, targets: &[TargetName], placement: &Placement, generated_here: bool) -> Vec<String> {
         let mut notes = notes(targets, placement);
         let services = self.services(targets);
         let served_elsewhere =
@@ -276,7 +244,7 @@ impl ServerArgs {
             notes.push(format!(
                 "{} instances shared threads, memory and processors{}.",
                 self.target.instances,
-                if targets.iter().all(|target| lab::refuses(target, "cache")) {
+                if targets.iter().all(|target| crate::refuses(target, "cache")) {
                     ""
                 } else {
                     "; keys were spread over them by consistent hashing"

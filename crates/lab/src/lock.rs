@@ -3,25 +3,24 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
 use results::machine;
 use serde_json::Value;
 
-use crate::terminal::tell;
+use crate::Error;
 
 /// The file in the result's folder.
 const NAME: &str = "lock";
 
 /// The value of `open` for the newest folder below `out` that has one, such as an interrupted result.
-pub(crate) fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option<R> {
+pub fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option<R> {
     let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
     folders.sort();
     folders.into_iter().rev().find_map(|path| open(&path))
 }
 
-/// Whether the run in `path` began on this machine, judged by the recorded facts of the machines. If not, a line explains that half of
-/// its blocks would come from another machine.
-pub(crate) fn was_begun_here(path: &Path, there: &Value, here: &Value) -> bool {
+/// Whether the run in `path` began on this machine, judged by the recorded facts of the machines. If not, `tell` gets a line: half
+/// of its blocks would come from another machine.
+pub fn was_begun_here(path: &Path, there: &Value, here: &Value, tell: fn(&str)) -> bool {
     let [there, here] = [there, here].map(machine);
     if there != here {
         tell(&format!("{} was begun on {there}, and is left as it is: this is {here}", path.display()));
@@ -30,7 +29,7 @@ pub(crate) fn was_begun_here(path: &Path, there: &Value, here: &Value) -> bool {
 }
 
 /// Held while a result is measured. The file of one that was interrupted stays, which tells it from a whole one.
-pub(crate) struct Lock {
+pub struct Lock {
     file: File,
     path: PathBuf,
 }
@@ -39,19 +38,20 @@ impl Lock {
     /// Takes it; `None` where another process has it.
     ///
     /// Errors: its file cannot be written.
-    pub(crate) fn take(folder: &Path) -> Result<Option<Lock>> {
+    pub fn take(folder: &Path) -> Result<Option<Lock>, Error> {
         let path = folder.join(NAME);
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = File::create(&path)
+            .map_err(|error| Error::refused(format!("cannot write {}: {error}", path.display())))?;
         Ok(file.try_lock().is_ok().then_some(Lock { file, path }))
     }
 
     /// Whether one was taken in this folder and not removed since.
-    pub(crate) fn was_taken(folder: &Path) -> bool {
+    pub fn was_taken(folder: &Path) -> bool {
         folder.join(NAME).exists()
     }
 
     /// Releases it: the result is whole.
-    pub(crate) fn remove(self) {
+    pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
         drop(self.file);
     }

@@ -1,5 +1,7 @@
 //! What wrk2 prints, from a recording. Source of the form: wrk2's `wrk.c` and HdrHistogram's classic output.
 
+mod units;
+
 use std::fmt::Write;
 
 use ::units::Nanos;
@@ -7,30 +9,17 @@ use hist::Latency;
 use openloop::{Errors, Recording};
 use workloads::web::{CUT_OFF, is_status};
 
-use super::units::{binary, cell, metric, time};
+use self::units::{binary, cell, metric, time};
 
 /// The percentiles of the short distribution. Source: wrk2.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 /// Lines of the detailed distribution for each halving of the remaining tail. Source: wrk2.
 const STEPS: u32 = 5;
 
-/// The command's options for the output.
-pub(super) struct OutputOptions {
-    pub(super) url: String,
-    pub(super) threads: u32,
-    pub(super) connections: u32,
-    pub(super) seconds: f64,
-    pub(super) latency: bool,
-    pub(super) uncorrected: bool,
-}
-
-impl OutputOptions {
-    /// The lines that come before the run.
-    pub(super) fn head(&self) -> String {
-        let OutputOptions { url, threads, connections, seconds, .. } = self;
-        let length = short(*seconds);
-        format!("Running {length} test @ {url}\n  {threads} threads and {connections} connections\n")
-    }
+/// The lines that come before the run. Units: `seconds` s.
+pub fn head(url: &str, threads: u32, connections: u32, seconds: f64) -> String {
+    let length = short(seconds);
+    format!("Running {length} test @ {url}\n  {threads} threads and {connections} connections\n")
 }
 
 /// A length of time as wrk takes it: whole seconds, minutes or hours.
@@ -42,31 +31,31 @@ fn short(seconds: f64) -> String {
     }
 }
 
-/// The lines that come after it.
-pub(super) fn text(asked: &OutputOptions, recording: &Recording) -> String {
+/// The lines that come after it: of `threads`, with the distributions of response times and of service times if asked for.
+pub fn text(recording: &Recording, threads: u32, latency: bool, uncorrected: bool) -> String {
     let all = recording.all();
     let mut out = String::from("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
-    let latency = &all.response_time;
+    let response = &all.response_time;
     let us = |t: Option<Nanos>| t.unwrap_or_default().as_micros_f64();
-    let (mean, deviation) = (latency.mean().unwrap_or_default(), latency.deviation().unwrap_or_default());
-    let within = latency.count_within(mean + deviation) - latency.count_within(mean - deviation);
+    let (mean, deviation) = (response.mean().unwrap_or_default(), response.deviation().unwrap_or_default());
+    let within = response.count_within(mean + deviation) - response.count_within(mean - deviation);
     let of_all = |count: u64, all: u64| if all > 0 { 100.0 * count as f64 / all as f64 } else { 0.0 };
     stats(
         &mut out,
         "Latency",
-        [us(Some(mean)), us(Some(deviation)), us(latency.max())],
+        [us(Some(mean)), us(Some(deviation)), us(response.max())],
         time,
-        of_all(within, latency.count()),
+        of_all(within, response.count()),
     );
-    let rates = rates(recording, asked.threads);
+    let rates = rates(recording, threads);
     let (mean, deviation) = mean_and_deviation(&rates);
     let most = rates.iter().copied().fold(0.0, f64::max);
     let within = rates.iter().filter(|rate| (**rate - mean).abs() <= deviation).count() as u64;
     stats(&mut out, "Req/Sec", [mean, deviation, most], metric, of_all(within, rates.len() as u64));
-    if asked.latency {
-        distribution(&mut out, "Recorded Latency", latency);
+    if latency {
+        distribution(&mut out, "Recorded Latency", response);
     }
-    if asked.uncorrected {
+    if uncorrected {
         let title = "Uncorrected Latency (measured without taking delayed starts into account)";
         distribution(&mut out, title, &all.service_time);
     }

@@ -3,19 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::agent::{Serve, Tenant, Tune, Watch};
-use anyhow::{Result, bail};
+use agent::{AgentConfig, Serve, Tenant, Tune, Watch};
 use app::{Addresses, Elsewhere, StartReport, Watch as Asked};
-use lab::{Files, Machines, ServerOptions, SetFiles, TargetName};
 use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
-use trial::agent_config;
+
+use crate::{Error, Files, ServerOptions, SetFiles, TargetName};
 
 /// The time limit for a server to start on another machine; other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);
 
 /// Machines with agents that are spoken to alike.
-pub(crate) struct FromAgents {
+pub struct Machines {
     credentials: Agents,
     /// The processors of the services; which those are by default is known to their machine only.
     cpus: Cpus,
@@ -23,66 +22,70 @@ pub(crate) struct FromAgents {
     sessions: Mutex<Vec<SharedTenant>>,
 }
 
-impl FromAgents {
+impl Machines {
     /// Agents with these `credentials`, which run services on these processors.
-    pub(crate) fn new(credentials: &Agents, cpus: Cpus) -> FromAgents {
-        FromAgents { credentials: credentials.clone(), cpus, sessions: Mutex::default() }
+    pub fn new(credentials: &Agents, cpus: Cpus) -> Machines {
+        Machines { credentials: credentials.clone(), cpus, sessions: Mutex::default() }
     }
 
     /// The tenant with the one agent that runs all services.
     ///
     /// Errors: there are several, or none.
-    pub(crate) fn only_session(&self) -> Result<SharedTenant> {
+    pub(super) fn only_session(&self) -> Result<SharedTenant, Error> {
         match &self.sessions.lock().unwrap_or_else(PoisonError::into_inner)[..] {
             [one] => Ok(Arc::clone(one)),
-            all => bail!(
+            all => Err(Error::refused(format!(
                 "knobs of a server's machine are for one agent that runs all services, and there are {}; leave them out",
                 all.len()
-            ),
+            ))),
         }
     }
-}
 
-impl Machines for FromAgents {
-    fn open(
+    /// Prepares for these services of `target` on the machine of the agent at `agent`; nothing is started yet.
+    ///
+    /// Errors: the machine is unavailable, or the target cannot be described to it.
+    pub(crate) fn open(
         &self,
         agent: &str,
         target: &TargetName,
         options: &ServerOptions,
         services: &[String],
     ) -> Result<Box<dyn Elsewhere>, String> {
-        let open = || {
+        let open = || -> Result<Tenanted, Error> {
             let spec = told(target, options, services, &self.cpus)?.to_json().to_string();
             let (connections, services) = (options.connections as u32, services.to_vec());
-            let tenant = Tenant::open(&agent_config(&self.credentials, vec![agent.into()])?)?;
+            let tenant = Tenant::open(&AgentConfig::of(&self.credentials, vec![agent.into()])?)?;
             let name = tenant.label().to_owned();
             let tenant = Arc::new(Mutex::new(tenant));
             self.sessions.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&tenant));
             let serve = Serve { spec, connections, services, called: String::new() };
-            anyhow::Ok(Tenanted { name, tenant, serve, begun: false })
+            Ok(Tenanted { name, tenant, serve, begun: false })
         };
-        open().map(|tenanted| Box::new(tenanted) as Box<dyn Elsewhere>).map_err(|error| format!("{error:#}"))
+        open().map(|tenanted| Box::new(tenanted) as Box<dyn Elsewhere>).map_err(|error| error.to_string())
+    }
+
+    /// Applies knobs of the machine of the one agent that runs all services.
+    ///
+    /// Errors: there is no such agent; it refuses them.
+    pub(crate) fn apply_knobs(&self, knobs: &[String]) -> Result<(), Error> {
+        tune(&self.only_session()?, "apply", knobs, None)?;
+        Ok(())
     }
 }
 
 /// A connection with an agent: of its server, and of its machine's knobs.
-pub(crate) type SharedTenant = Arc<Mutex<Tenant>>;
+pub(super) type SharedTenant = Arc<Mutex<Tenant>>;
 
 /// The agent's answer to an action on knobs of its machine: `plan`, `apply` or `undo`. Knobs of a network device act on this device, or
 /// on its only card.
-pub(crate) fn tune(
+pub(super) fn tune(
     tenant: &SharedTenant,
     action: &str,
     knobs: &[String],
     device: Option<&str>,
-) -> Result<String> {
+) -> Result<String, agent::Error> {
     let device = device.unwrap_or_default().into();
-    Ok(locked(tenant).tune(Tune {
-        action: action.into(),
-        knobs: knobs.to_vec(),
-        device,
-        ..Tune::default()
-    })?)
+    locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device, ..Tune::default() })
 }
 
 fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
@@ -92,17 +95,19 @@ fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
 /// The specification that an agent gets for a server: the part of its target that concerns these services, and the files of its workload.
 ///
 /// Errors: the server uses a folder of this machine, for its files or as its description; it already runs.
-fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &Cpus) -> Result<Spec> {
+fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &Cpus) -> Result<Spec, Error> {
     match name {
         TargetName::App(app) if app.contains('/') => {
-            bail!(
+            return Err(Error::refused(format!(
                 "{name}: an agent starts the applications that it brings along, and this one is a folder of this machine"
-            )
+            )));
         }
         TargetName::App(_) => {}
-        TargetName::External(_) => bail!("{name} already runs, so that no agent starts it"),
+        TargetName::External(_) => {
+            return Err(Error::refused(format!("{name} already runs, so that no agent starts it")));
+        }
     }
-    let app = lab::application(name)?;
+    let app = crate::application(name)?;
     let theirs = || app.iter().flat_map(|app| &app.services).filter(|one| services.contains(&one.name));
     // An agent gets neither the machines of the services nor the settings of other agents' services.
     let is_theirs = |word: &&String| {
@@ -140,18 +145,20 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
             let video = Video { videos: *videos, videos_seed: *seed, ..Video::default() };
             spec.workload = Workload::Video(Box::new(video));
         }
-        Some(Files::Folder(folder)) => bail!(
-            "--file-set {}: that folder is one of this machine, and the server runs on another; name a set that is made \
+        Some(Files::Folder(folder)) => {
+            return Err(Error::refused(format!(
+                "--file-set {}: that folder is one of this machine, and the server runs on another; name a set that is made \
              there by --files, such as --files 100000x4KiB",
-            folder.display()
-        ),
+                folder.display()
+            )));
+        }
         None if options.people.is_some() => {
             let users = options.people.map_or((0, 0), |people| (people.users, people.seed));
             let social = Social { users: Users(users.0), users_seed: users.1, ..Social::default() };
             spec.workload = Workload::Social(Box::new(social));
         }
         None => {
-            let usual = lab::workloads(name)?.first().copied().and_then(Workload::named);
+            let usual = crate::workloads(name)?.first().copied().and_then(Workload::named);
             spec.workload = usual.unwrap_or_default();
         }
     }
@@ -238,7 +245,7 @@ mod tests {
             let mut options = ServerOptions { cpus: Vec::new(), ..ServerOptions::new(Path::new("/x")) };
             change(&mut options);
             let name: TargetName = name.parse().unwrap();
-            let services = lab::application(&name).ok().flatten().map_or(Vec::new(), |app| {
+            let services = crate::application(&name).ok().flatten().map_or(Vec::new(), |app| {
                 app.services.iter().map(|one| one.name.clone()).filter(|one| one != "varnish").collect()
             });
             let cpus = if options.cpus.is_empty() {
@@ -249,7 +256,7 @@ mod tests {
             match (told(&name, &options, &services, &cpus), expect) {
                 (Ok(found), Ok(expect)) => {
                     assert!(found.target.server == name && expect(&found), "{found:?}");
-                    assert_eq!(lab::read_spec(found.to_json()).unwrap(), found);
+                    assert_eq!(crate::read_spec(found.to_json()).unwrap(), found);
                 }
                 (Err(found), Err(says)) => assert!(found.to_string().contains(says), "{found}"),
                 (found, _) => panic!("{found:?}"),

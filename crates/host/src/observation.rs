@@ -5,9 +5,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ::host::census::{Census, Taker, Used};
-use ::host::cpu_time::{Sample, Ticks};
-use ::host::{Quota, Throttling};
+use crate::census::{Census, Taker, Used};
+use crate::cpu_time::{Sample, Ticks};
+use crate::{Quota, Throttling};
 use serde::Serialize;
 
 /// The minimum interval between two scans of all processes: processes that live shorter are not seen...
@@ -22,51 +22,51 @@ const NOTABLE: f64 = 0.02;
 
 /// The observations. Shares are 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct HostObservation {
+pub struct HostObservation {
     /// How long it was watched. Units: s.
-    pub(super) seconds: f64,
+    pub seconds: f64,
     /// The processors of the machine, or those that a container sees.
-    pub(super) processors: Vec<Processor>,
+    pub processors: Vec<Processor>,
     /// The share of their time that the hypervisor gave to others although a task was ready to run.
-    pub(super) steal_share: f64,
+    pub steal_share: f64,
     /// The programs that used most, except this one.
-    pub(super) takers: Vec<Share>,
+    pub takers: Vec<Share>,
     /// The use of processes that were not seen, because they are in other containers or lived too shortly. In processors.
-    pub(super) unseen_share: f64,
+    pub unseen_share: f64,
     /// The limit of the control groups on this process, in processors; `None` if unlimited.
-    pub(super) quota: Option<f64>,
+    pub quota: Option<f64>,
     /// The share of the quota's periods in which it was used up, and this process stopped.
-    pub(super) throttled_share: Option<f64>,
+    pub throttled_share: Option<f64>,
 }
 
 /// A processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Processor {
+pub struct Processor {
     /// Its number.
-    pub(super) cpu: usize,
+    pub cpu: usize,
     /// The share of its time taken by the hypervisor.
-    pub(super) steal_share: f64,
+    pub steal_share: f64,
     /// What processes used, this one's included.
-    pub(super) used_share: f64,
+    pub used_share: f64,
 }
 
 /// The processor use of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Share {
+pub struct Share {
     /// Its name, at most 15 bytes of it.
-    pub(super) name: String,
+    pub name: String,
     /// The process of that name that used most.
-    pub(super) pid: u32,
+    pub pid: u32,
     /// How many processes of that name used anything.
-    pub(super) processes: usize,
+    pub processes: usize,
     /// Its use, as a share of one processor.
-    pub(super) share: f64,
+    pub share: f64,
     /// The processor, if the program only used one.
-    pub(super) cpu: Option<usize>,
+    pub cpu: Option<usize>,
 }
 
 /// Watches the processors until it is stopped.
-pub(super) struct Watcher {
+pub struct Watcher {
     stop: Sender<()>,
     thread: JoinHandle<Used>,
     began: Instant,
@@ -76,7 +76,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Begins.
-    pub(super) fn start() -> Watcher {
+    pub fn start() -> Watcher {
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut used = Used::default();
@@ -97,12 +97,12 @@ impl Watcher {
     }
 
     /// What limits this process.
-    pub(super) fn quota(&self) -> Option<f64> {
+    pub fn quota(&self) -> Option<f64> {
         self.quota.as_ref().map(|(quota, _)| quota.processors)
     }
 
     /// Ends; the processes `own`, which belong to the look itself, are not among the takers.
-    pub(super) fn finish(self, own: &[u32]) -> HostObservation {
+    pub fn finish(self, own: &[u32]) -> HostObservation {
         drop(self.stop);
         let used = self.thread.join().unwrap_or_default();
         let (root, seconds) = (Path::new("/"), self.began.elapsed().as_secs_f64());
@@ -154,7 +154,7 @@ fn watched(before: &Sample, after: &Sample, used: &Used, own: &[u32]) -> HostObs
 
 impl HostObservation {
     /// The lost time, as the end of a sentence.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let mut parts = Vec::new();
         let percent = |share: f64| {
             if share < 0.0995 { format!("{:.1} %", 100.0 * share) } else { format!("{:.0} %", 100.0 * share) }

@@ -1,4 +1,4 @@
-//! Knobs of the agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
+//! Knobs of an agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,13 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ::agent::Tune;
 use host::Host;
 use knobs::{Action, Applied, Engine, LocalKernel, Planned, Profile, RequestedKnobs, Subject};
-use lab::{LEFT_OUT, forget_files};
 use units::CpuList;
+
+use crate::{LEFT_OUT, forget_files};
 
 /// The knobs in force, for each session. Dropping it restores the machine.
 ///
 /// A killed agent leaves its journal for `taillight tune undo` on its machine.
-pub(super) struct HostKnobs {
+pub struct HostKnobs {
     /// The folder of the journals.
     folder: PathBuf,
     /// The root of the machine's file system.
@@ -43,7 +44,7 @@ pub(super) struct Running {
 
 impl HostKnobs {
     /// None yet; journals go to `folder`.
-    pub(super) fn new(folder: PathBuf) -> HostKnobs {
+    pub fn new(folder: PathBuf) -> HostKnobs {
         HostKnobs { folder, root: "/".into(), in_force: Mutex::default() }
     }
 
@@ -111,6 +112,11 @@ impl HostKnobs {
     fn lock(&self) -> MutexGuard<'_, InForce> {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Knobs of this machine. Errors: its operator did not allow them.
+pub(super) fn allowed(knobs: Option<&HostKnobs>) -> Result<&HostKnobs, String> {
+    knobs.ok_or_else(|| "its operator allows no knobs; that takes --allow-knobs".into())
 }
 
 fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String> {

@@ -58,7 +58,7 @@ pub(super) fn measure(
 
 /// The windowed p99 of one trial. Units: µs.
 fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<f64>> {
-    let shared = placement.leaves_no_time_to_spin(::host::Limits::here().processors.as_ref());
+    let shared = placement.leaves_no_time_to_spin(host::Limits::here().processors.as_ref());
     let plan = Plan {
         endpoints: vec![Endpoint { address: server.into(), connections: 4 }],
         load: Load::steady(dist::Process::Poisson, Rate::new(RATE_RPS)?),

@@ -1,10 +1,11 @@
-//! How far data are that a target begins with, while they are made.
+//! How far something is that takes long: one line on a terminal, and elsewhere the lines that end a part of it.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use lab::{Making, Seed, ServerOptions, TargetName};
+use launch::{Interrupt, Interrupted};
 use rustix::termios::tcgetwinsize;
 use units::clock;
 
@@ -17,47 +18,81 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
 const TELLS_AFTER: Duration = Duration::from_secs(1);
 
-/// A line on a terminal; elsewhere one that says that it takes a while.
-pub(crate) struct Shown {
+/// The progress display of one part.
+pub(crate) struct Shown<'a> {
     what: String,
-    is_terminal: bool,
     begun: Instant,
-    /// When it was shown last.
     last: Option<Instant>,
+    is_terminal: bool,
+    interrupt: &'a Interrupt,
 }
 
-impl Shown {
-    /// Makes the initial data of `target` on this machine, unless they exist, and shows the progress.
-    ///
-    /// Errors: the data cannot be made, and no partial data remain; the run was interrupted.
-    pub(crate) fn around(target: &TargetName, options: &ServerOptions) -> Result<Vec<Seed>> {
-        let has_data = lab::application(target)?.is_some_and(|app| app.data.is_some());
-        let what = match options.people {
-            Some(people) => format!("making the data of {} users, which are kept", people.users),
-            None if has_data => format!("making the data of {target}, which are kept"),
-            None => return Ok(Vec::new()),
-        };
+impl<'a> Shown<'a> {
+    pub(crate) fn new(what: impl Into<String>, interrupt: &'a Interrupt) -> Shown<'a> {
         let is_terminal = io::stderr().is_terminal();
-        let mut shown = Shown { what, is_terminal, begun: Instant::now(), last: None };
-        let made = lab::make_data(target, options, &mut |making| shown.show(making));
-        if shown.is_terminal && shown.last.is_some() {
-            // The next message starts on an empty line.
-            overwrite("");
-        }
-        Ok(made?)
+        Shown { what: what.into(), begun: Instant::now(), last: None, is_terminal, interrupt }
     }
 
-    fn show(&mut self, making: &Making) {
-        if !self.is_terminal {
-            if self.last.is_none() {
-                tell(&self.what);
+    /// Shows `line`; returns whether it is to go on.
+    pub(crate) fn show(&mut self, line: &str) -> bool {
+        self.put(|what, elapsed| format!("{what} · {} · {line}", clock(elapsed)));
+        self.interrupt.cause().is_none()
+    }
+
+    /// Shows a line of the part and the time since its start, unless one was shown just now.
+    fn put(&mut self, line: impl FnOnce(&str, Duration) -> String) {
+        if self.last.is_none_or(|last| last.elapsed() >= EVERY) {
+            if self.is_terminal {
+                overwrite(&line(&self.what, self.begun.elapsed()));
+            } else if self.last.is_none() {
+                tell(&format!("{} …", self.what));
             }
-            self.last.get_or_insert_with(Instant::now);
-        } else if self.last.is_none_or(|last| last.elapsed() >= EVERY) {
             self.last = Some(Instant::now());
-            overwrite(&line(&self.what, making, self.begun.elapsed()));
         }
     }
+
+    /// Ends the part with a line that stays.
+    pub(crate) fn end(self, line: &str) {
+        self.clear();
+        tell(line);
+    }
+
+    /// Ends it without one: the next message starts on an empty line.
+    pub(crate) fn clear(&self) {
+        if self.is_terminal && self.last.is_some() {
+            overwrite("");
+        }
+    }
+
+    /// Clears the line after a failure. A part that was stopped by an interrupt returns that interrupt as its error.
+    pub(crate) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
+        if result.is_err() {
+            self.clear();
+        }
+        result.map_err(|error| match (error, self.interrupt.cause()) {
+            (app::Error::Stopped, Some(cause)) => Interrupted(cause).into(),
+            (error, _) => error.into(),
+        })
+    }
+}
+
+/// Makes the initial data of `target` on this machine, unless they exist, and shows the progress.
+///
+/// Errors: the data cannot be made, and no partial data remain; the run was interrupted.
+pub(crate) fn make_data(target: &TargetName, options: &ServerOptions) -> Result<Vec<Seed>, lab::Error> {
+    let has_data = lab::application(target)?.is_some_and(|app| app.data.is_some());
+    let what = match options.people {
+        Some(people) => format!("making the data of {} users, which are kept", people.users),
+        None if has_data => format!("making the data of {target}, which are kept"),
+        None => return Ok(Vec::new()),
+    };
+    let interrupt = Interrupt::signalled();
+    let mut shown = Shown::new(what, &interrupt);
+    let made = lab::make_data(target, options, &mut |making| {
+        shown.put(|what, elapsed| line(what, making, elapsed));
+    });
+    shown.clear();
+    made
 }
 
 /// `0:42 left · making … · 12 %, posts`.

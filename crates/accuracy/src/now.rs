@@ -1,18 +1,17 @@
-//! `taillight host --now`: what this machine can tell in two minutes, as it is at the moment.
+//! What this machine can tell in two minutes, as it is at the moment.
 
-use std::process::ExitCode;
+mod canary;
+mod prediction;
+mod repeats;
+
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use host::{HostObservation, Watcher};
 use lab::Placement;
 use serde::Serialize;
 
-use super::canary::{self, CanaryReading};
-use super::prediction::{FEWEST, Prediction, predict};
-use super::repeats;
-use super::watched::{HostObservation, Watcher};
-use crate::gate::NOT_MEASURABLE;
-use crate::terminal::say;
+use canary::CanaryReading;
+use prediction::{FEWEST, Prediction, predict};
 
 /// How long canaries watch. With the pairs of trials it is 5 s together.
 const CANARIES: Duration = Duration::from_millis(800);
@@ -25,9 +24,9 @@ const WATCHED: usize = 64;
 
 /// The observations, and the conclusions from them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Now {
+pub struct Now {
     /// The answer.
-    pub(crate) sentence: String,
+    pub sentence: String,
     /// The predicted resolution of a comparison; `None` if a prediction is impossible.
     prediction: Option<Prediction>,
     /// The windowed p99s of pairs of short trials of one and the same server. Units: µs.
@@ -43,17 +42,8 @@ pub(crate) struct Now {
     canaries: Vec<CanaryReading>,
 }
 
-/// Watches this machine for five seconds.
-pub(crate) fn look() -> Now {
-    look_with(true)
-}
-
-/// The same without canaries, for the sentence alone.
-pub(crate) fn look_before_demo() -> Now {
-    look_with(false)
-}
-
-fn look_with(canaries: bool) -> Now {
+/// Watches this machine for five seconds; without `canaries`, for the sentence alone.
+pub fn look(canaries: bool) -> Now {
     let placement = Placement::new(&lab::allowed_cores(), 1, None, None);
     let watcher = Watcher::start();
     let mut cpus = lab::allowed_cpus();
@@ -120,20 +110,14 @@ fn sentence(
     format!("{told}{shared}; {}.", watched.words())
 }
 
-/// Prints it; the exit code says whether anything can be told.
-pub(super) fn run(json: bool) -> Result<ExitCode> {
-    let now = look();
-    if json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&now)?))?;
-    } else {
-        say(&now.page())?;
-    }
-    Ok(if now.prediction.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NOT_MEASURABLE) })
-}
-
 impl Now {
+    /// Whether the machine can tell anything.
+    pub fn tells(&self) -> bool {
+        self.prediction.is_some()
+    }
+
     /// The sentence, its evidence, and the processors.
-    fn page(&self) -> String {
+    pub fn page(&self) -> String {
         let mut page = format!("{}\n\n", self.sentence);
         page += &format!(
             "It rests on {:.0} s and {} pairs of trials of 0.3 s of one and the same server{}{}.\n\

@@ -2,48 +2,47 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use agent::{AgentConfig, Tenant};
 use host::Host;
-use lab::study::{Facts, Machinery};
-use lab::{Error, Server, ServerOptions, TargetName};
-use lab::{RemoteHost, Tuner};
 use spec::{Agents, Cpus};
-use trial::agent_config;
 
-use crate::targets::remote::{FromAgents, SharedTenant, tune};
+use super::machines::{Machines, SharedTenant, tune};
+use crate::study::{Facts, Machinery};
+use crate::{Error, RemoteHost, Server, ServerOptions, TargetName, Tuner};
 
-/// The agent that starts them.
-pub(super) struct Agent {
+/// An agent that starts the servers of a study.
+pub struct RemoteAgent {
     address: String,
     credentials: Agents,
     machine: Machinery,
 }
 
-impl Agent {
+impl RemoteAgent {
     /// The agent at `address`, asked for what its machine tells of itself.
     ///
     /// Errors: it is unavailable, or is of another release.
-    pub(super) fn ask(address: &str, credentials: &Agents) -> Result<Agent> {
-        let mut tenant = ::agent::Tenant::open(&agent_config(credentials, vec![address.into()])?)?;
-        let machine = serde_json::from_str(&tenant.facts()?);
-        let machine = machine.context("the agent's facts of its machine are damaged")?;
-        Ok(Agent { address: address.into(), credentials: credentials.clone(), machine })
+    pub fn ask(address: &str, credentials: &Agents) -> Result<RemoteAgent, Error> {
+        let mut tenant = Tenant::open(&AgentConfig::of(credentials, vec![address.into()])?)?;
+        let machine = serde_json::from_str(&tenant.facts()?).map_err(|error| {
+            Error::refused(format!("the agent's facts of its machine are damaged: {error}"))
+        })?;
+        Ok(RemoteAgent { address: address.into(), credentials: credentials.clone(), machine })
     }
 
     /// The machine's facts, which determine the possible measurements.
-    pub(super) fn facts(&self) -> Facts {
+    pub fn facts(&self) -> Facts {
         Facts::told(&self.machine)
     }
 }
 
-impl RemoteHost for Agent {
+impl RemoteHost for RemoteAgent {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
         let listed = || Cpus::List(options.cpus.iter().copied().collect());
         let cpus = if options.cpus.is_empty() { Cpus::Apart } else { listed() };
-        let machines = FromAgents::new(&self.credentials, cpus);
+        let machines = Machines::new(&self.credentials, cpus);
         let options = ServerOptions { agent: Some(self.address.clone()), ..options.clone() };
         let server = Server::start_with(target, &options, Some(&machines))
-            .map_err(|error| failed(&target.to_string(), &error.into()))?;
+            .map_err(|error| failed(&target.to_string(), &error))?;
         let tenant = machines.only_session().map_err(|error| failed(&target.to_string(), &error))?;
         Ok((server, Arc::new(RemoteKnobs { tenant })))
     }
@@ -83,6 +82,6 @@ impl Tuner for RemoteKnobs {
     }
 }
 
-fn failed(name: &str, error: &anyhow::Error) -> Error {
-    Error::RemoteHost { name: name.into(), message: format!("{error:#}") }
+fn failed(name: &str, error: &impl ToString) -> Error {
+    Error::RemoteHost { name: name.into(), message: error.to_string() }
 }

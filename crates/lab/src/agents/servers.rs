@@ -8,32 +8,51 @@ use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune, Watch};
 use app::Addresses;
-use lab::{
-    Files, FilesPlace, Looks, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus,
-};
 use launch::{Form, Subnet};
 use probes::{Beside, Observer};
 use serde_json::Value;
 use spec::{Cpus, Spec, Target, Workload};
 use units::{Nanos, Time};
 
-use super::host_knobs::{HostKnobs, Running};
+use super::host_knobs::{HostKnobs, Running, allowed};
+use crate::{
+    Files, FilesPlace, Looks, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus,
+};
 
 /// Servers of this machine: Sphinx, memcached, nginx, and programs that the agent's operator allowed.
-pub(super) struct Launches {
-    pub(super) exe: PathBuf,
-    pub(super) allowed: Vec<PathBuf>,
+pub struct AgentServers {
+    /// This program.
+    exe: PathBuf,
+    /// Programs that coordinators may have started.
+    pub allowed: Vec<PathBuf>,
     /// The address that they listen on.
-    pub(super) listen: IpAddr,
+    listen: IpAddr,
     /// The range that those behind a bridge and in containers have their addresses of, which other machines route here.
-    pub(super) routed: Option<Subnet>,
+    pub routed: Option<Subnet>,
     /// Knobs of this machine, where its operator allowed them.
-    pub(super) knobs: Option<HostKnobs>,
+    pub knobs: Option<HostKnobs>,
+    /// Begins to observe what else this machine does.
+    watch: WatchMachine,
     /// Each session's server, which knobs act on.
-    pub(super) running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    running: SessionServers,
 }
 
-impl Launches {
+/// Begins to observe the machine of a server with these processes.
+pub type WatchMachine = fn(&[u32]) -> SeenOfMachine;
+
+/// Ends such an observation; returns the activity in the window that opened at this time, as JSON.
+pub type SeenOfMachine = Box<dyn FnOnce(Time, Nanos) -> Result<String, String> + Send>;
+
+/// The server of each session.
+type SessionServers = Arc<Mutex<BTreeMap<u64, Running>>>;
+
+impl AgentServers {
+    /// Servers of this program `exe`, which listen on this address; neither programs nor knobs are allowed yet.
+    pub fn new(exe: PathBuf, listen: IpAddr, watch: WatchMachine) -> AgentServers {
+        let (allowed, running) = (Vec::new(), Arc::default());
+        AgentServers { exe, allowed, listen, routed: None, knobs: None, watch, running }
+    }
+
     /// The requested server.
     ///
     /// Errors: the data from the network is not a specification; a coordinator may not request this server.
@@ -41,7 +60,7 @@ impl Launches {
         let whole =
             serde_json::from_str(&serve.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
         named_here(&whole)?;
-        let Spec { target, workload, .. } = lab::read_spec(whole).map_err(|e| e.to_string())?;
+        let Spec { target, workload, .. } = crate::read_spec(whole).map_err(|e| e.to_string())?;
         let listed = match &target.cpus {
             Cpus::List(list) => Some(list.as_slice()),
             Cpus::Apart => None,
@@ -50,7 +69,7 @@ impl Launches {
         let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         (options.listen, options.routed) = (self.listen, self.routed);
-        options.people = lab::people_of(&workload);
+        options.people = crate::people_of(&workload);
         options.files = files_of(&target, workload)?;
         options.only.clone_from(&serve.services);
         options.called = called(&serve.called)?;
@@ -62,7 +81,7 @@ impl Launches {
     /// and arguments that touch files, ports or accounts. Settings of a single service may contain any of these, so every service to be
     /// started is checked.
     fn check(&self, target: &TargetName, options: &ServerOptions) -> Result<(), String> {
-        let app = lab::application(target).map_err(|error| error.to_string())?;
+        let app = crate::application(target).map_err(|error| error.to_string())?;
         let app = app.ok_or_else(|| not_started(&target.to_string()))?;
         let plan = options.plan(&app).map_err(|error| error.to_string())?;
         if let Some(unknown) = options.only.iter().find(|name| app.service(name).is_none()) {
@@ -154,28 +173,28 @@ fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, St
             folder.display()
         ));
     }
-    if !lab::needs_files(&target.server) {
+    if !crate::needs_files(&target.server) {
         return Ok(None);
     }
     Files::of_workload(&mut workload, &target.server, &target.files_in).map_err(|e| e.to_string())
 }
 
-impl Servers for Launches {
+impl Servers for AgentServers {
     fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
         let (target, options) = self.options(serve)?;
         let server = Server::start(&target, &options).map_err(|error| error.to_string())?;
         let running = Arc::clone(&self.running);
-        let kept = KeptServer { server, session, running, noise: None, observer: None };
+        let kept = KeptServer { server, session, running, watch: self.watch, noise: None, observer: None };
         kept.note();
         Ok(Box::new(kept))
     }
 
     fn facts(&self) -> Result<String, String> {
-        serde_json::to_string(&lab::study::Machinery::here()).map_err(|error| error.to_string())
+        serde_json::to_string(&crate::study::Machinery::here()).map_err(|error| error.to_string())
     }
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
-        let knobs = super::allowed(self.knobs.as_ref())?;
+        let knobs = allowed(self.knobs.as_ref())?;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
         knobs.tune(session, tune, &running.unwrap_or_default())
     }
@@ -189,9 +208,10 @@ impl Servers for Launches {
 struct KeptServer {
     server: Server,
     session: u64,
-    running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    running: SessionServers,
+    watch: WatchMachine,
     /// Watches the machine during a trial.
-    noise: Option<trial::Watch>,
+    noise: Option<SeenOfMachine>,
     /// The probes of the current trial.
     observer: Option<Observer>,
 }
@@ -245,14 +265,13 @@ impl Served for KeptServer {
                 let looks: Looks = serde_json::from_str(&watch.about).map_err(damaged)?;
                 // Probes of an earlier trial that ended early would still observe this one.
                 self.look_away();
-                self.noise = Some(trial::Watch::of_server(&self.server.pids()));
+                self.noise = Some((self.watch)(&self.server.pids()));
                 self.observer = self.server.observe(&looks);
                 Ok(String::new())
             }
             "noise" => {
                 let noise = self.noise.take().ok_or("it does not watch its machine")?;
-                let seen = noise.seen(Time(watch.opened_ns), Nanos(watch.window_ns));
-                serde_json::to_string(&seen).map_err(|error| error.to_string())
+                noise(Time(watch.opened_ns), Nanos(watch.window_ns))
             }
             "end" => {
                 self.noise = None;
@@ -291,15 +310,10 @@ mod tests {
 
     use super::*;
 
-    fn launches() -> Launches {
-        Launches {
-            exe: "/bin/taillight".into(),
-            allowed: vec!["/opt/memcached".into()],
-            listen: [10, 0, 0, 5].into(),
-            routed: None,
-            knobs: None,
-            running: Arc::default(),
-        }
+    fn servers() -> AgentServers {
+        let watch: WatchMachine = |_| Box::new(|_, _| Ok(String::new()));
+        let allowed = vec!["/opt/memcached".into()];
+        AgentServers { allowed, ..AgentServers::new("/bin/taillight".into(), [10, 0, 0, 5].into(), watch) }
     }
 
     /// Options that a coordinator could type.
@@ -328,7 +342,7 @@ mod tests {
         let check = |line: &str, services: &[&str], called: &str, says: Option<&str>| {
             let services = services.iter().map(|name| (*name).to_owned()).collect();
             let serve = Serve { services, called: called.into(), ..message("varnish-nginx", line) };
-            match (launches().options(&serve), says) {
+            match (servers().options(&serve), says) {
                 (Ok((_, options)), None) => assert_eq!(options.called.len(), usize::from(!called.is_empty())),
                 (Err(error), Some(says)) => assert!(error.contains(says), "{line}: {error}"),
                 (found, _) => panic!("{line}: {found:?}"),
@@ -348,7 +362,7 @@ mod tests {
     #[test]
     fn only_known_programs_with_harmless_options() {
         let check = |target: &str, line: &str, says: Option<&str>| match (
-            launches().options(&message(target, line)),
+            servers().options(&message(target, line)),
             says,
         ) {
             (Ok((_, options)), None) => assert_eq!(options.listen, IpAddr::from([10, 0, 0, 5])),
@@ -380,7 +394,7 @@ mod tests {
         check("/srv/apps/mine", "", Some("lighttpd, memcached"));
         check("memcached", "--form lxc", Some("own machine only"));
         check("memcached", "--form podman --server-image memcached:1", Some("runs no image"));
-        let routed = Launches { routed: Some("10.0.7.0/28".parse().unwrap()), ..launches() };
+        let routed = AgentServers { routed: Some("10.0.7.0/28".parse().unwrap()), ..servers() };
         for form in ["bridged", "lxc", "podman", "docker"] {
             let (_, options) = routed.options(&message("memcached", &format!("--form {form}"))).unwrap();
             assert_eq!((options.form.name(), options.routed), (form, routed.routed));

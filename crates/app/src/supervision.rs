@@ -1,0 +1,164 @@
+//! An application that is started apart from a measurement, and watched: its state on disk, its memory, its end.
+
+mod analytics;
+mod background;
+mod state;
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use launch::Interrupt;
+
+pub use analytics::{Learning, forget_learnt};
+pub use background::start_in_background;
+pub use state::{Phase, Row, State, StateFile};
+
+use crate::{EndedPart, Error, Making, Plan, Running, Starting};
+
+/// How often it is looked whether all run and whether they are still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The interval between two updates of the state: an update reads some 80 files of the kernel.
+const EVERY: Duration = Duration::from_secs(2);
+
+impl Plan {
+    /// How many instances of services it starts.
+    pub fn processes(&self) -> usize {
+        rows(self).len()
+    }
+}
+
+/// A row for each instance, in the order of their numbers.
+fn rows(plan: &Plan) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for service in plan.app().services.iter().filter(|service| plan.starts(&service.name)) {
+        let instances = plan.placement(&service.name).map_or(1, |placement| placement.instances.max(1));
+        rows.extend((0..instances).map(|instance| Row {
+            number: service.number,
+            name: service.name.clone(),
+            language: service.language.clone(),
+            instance,
+            instances,
+            ..Row::default()
+        }));
+    }
+    rows.sort_by_key(|row| (row.number.unwrap_or(u16::MAX), row.instance));
+    rows
+}
+
+/// Starts `plan` and keeps its state up to date. `show` receives the progress and returns whether to go on.
+///
+/// Errors: a service did not become ready, with its last lines; it was stopped before all were ready.
+pub fn start(
+    plan: Plan,
+    kept: &StateFile,
+    state: &mut State,
+    show: &mut dyn FnMut(&str) -> bool,
+) -> Result<Running, Error> {
+    state.services = rows(&plan);
+    state.data = plan.data_folder();
+    let (mut ready, mut written) = (0, Instant::now());
+    let running = plan.start_telling(&mut |starting| {
+        let line = match starting {
+            Starting::Making(Making::Filled { table, rows, of }) => {
+                format!("data of databases: {:.0} %, {table}", 100.0 * *rows as f64 / (*of).max(1) as f64)
+            }
+            Starting::Making(_) => "data of databases".to_owned(),
+            Starting::Begun { service, instance: _ } => format!("{ready} ready · {service}"),
+            Starting::Ready { service, instance, took, pid, addresses } => {
+                ready += 1;
+                let mut rows = state.services.iter_mut();
+                if let Some(row) = rows.find(|row| row.name == *service && row.instance == *instance) {
+                    row.pid = *pid;
+                    row.ready_ms = Some(took.as_millis() as u64);
+                    row.address = addresses.first().map(ToString::to_string).unwrap_or_default();
+                }
+                format!("{ready} ready · {service}")
+            }
+        };
+        if written.elapsed() >= EVERY {
+            let _ = kept.write(state);
+            written = Instant::now();
+        }
+        show(&line)
+    })?;
+    let front = running.plan().app().front().map(|service| service.name.clone()).unwrap_or_default();
+    let address = state.services.iter().find(|row| row.name == front).map(|row| row.address.clone());
+    state.address = format!("http://{}/", address.unwrap_or_default());
+    state.phase = Phase::Ready;
+    update(&running, state);
+    kept.write(state)?;
+    Ok(running)
+}
+
+/// Keeps the state up to date until the services are no longer wanted. `show` receives it and its age.
+///
+/// Errors: a service ended, with its last lines.
+pub fn watch(
+    running: &mut Running,
+    kept: &StateFile,
+    state: &mut State,
+    interrupt: &Interrupt,
+    show: &mut dyn FnMut(&State, Duration),
+) -> Result<(), Error> {
+    let (begun, mut last) = (Instant::now(), None::<Instant>);
+    while interrupt.cause().is_none() {
+        if let Some(gone) = running.gone() {
+            return Err(said(gone));
+        }
+        if last.is_none_or(|last| last.elapsed() >= EVERY) {
+            last = Some(Instant::now());
+            update(running, state);
+            kept.write(state)?;
+            show(state, begun.elapsed());
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn said(gone: EndedPart) -> Error {
+    Error::Supervision(match gone {
+        EndedPart::Service { name, how, last } if last.is_empty() => {
+            format!("{name} ended without being told to ({how}), and had written nothing")
+        }
+        EndedPart::Service { name, how, last } => {
+            format!("{name} ended without being told to ({how}); its last lines:\n{}", last.join("\n"))
+        }
+        EndedPart::Elsewhere { name, why } => format!("{name}: {why}"),
+    })
+}
+
+/// Reads the memory of all processes.
+fn update(running: &Running, state: &mut State) {
+    for service in running.services() {
+        for (number, instance) in service.instances.iter().enumerate() {
+            let pids = instance.pids();
+            let mut rows = state.services.iter_mut();
+            if let Some(row) = rows.find(|row| row.name == service.service.name && row.instance == number) {
+                row.pid = instance.pid();
+                row.processes = pids.len();
+                row.memory_bytes = pids.into_iter().map(memory).sum();
+            }
+        }
+    }
+}
+
+/// Memory of a process that it does not share. Source: `proc_pid_status(5)`, `RssAnon`.
+fn memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_memory_of_its_own() {
+        assert!(memory(std::process::id()) > 100_000);
+        assert_eq!(memory(u32::MAX), 0);
+    }
+}
