@@ -222,6 +222,7 @@ impl Finished {
         let (failed, mut unknown) = judgement(&self.experiment, gate);
         // Questions of the command without an answer count as unknown, even without a gate.
         unknown.extend(report::unanswered(&self.experiment));
+        unknown.extend(silent(&self.experiment));
         gate::judge(&failed, &unknown)
     }
 }
@@ -244,6 +245,17 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
 /// Whether a trial gives no evidence about the server, because of the host or the generator: such a trial fails no gate.
 fn is_unknown(trial: &Trial) -> bool {
     trial.verdict.is_of_host() || trial.verdict.may_pass()
+}
+
+/// The targets of which no usable trial completed a request, so that their overload is all that is known.
+fn silent(experiment: &Experiment) -> Vec<String> {
+    let is_silent = |target: &&results::Target| {
+        let mut usable =
+            experiment.trials_of(&target.name).filter(|trial| trial.verdict.is_usable()).peekable();
+        usable.peek().is_some() && usable.all(|trial| trial.arrivals.completed == 0)
+    };
+    let targets = experiment.targets.iter().filter(is_silent);
+    targets.map(|target| format!("{}: no request was completed", target.name)).collect()
 }
 
 /// The reasons for failed gates, and the conditions that are unknown because of the host or the generator. `gate` also requires valid
@@ -365,5 +377,24 @@ mod tests {
         check(&[&valid, &host, &valid], 0, 0);
         check(&[&valid, &host, &host], 0, 2);
         check(&[&host, &broken, &valid], 1, 0);
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_leaves_the_question_open() {
+        let check = |completed: &[u64], verdict: Verdict, expect: &[&str]| {
+            let mut found = load(&vec![verdict; completed.len()]);
+            for (trial, completed) in found.trials.iter_mut().zip(completed) {
+                trial.arrivals.completed = *completed;
+            }
+            assert_eq!(silent(&found), expect, "{completed:?}");
+        };
+        let overloaded =
+            || Verdict::Overloaded { achieved_share: 0.0, backlog_growth_rps: 9.0, timed_out_share: 0.0 };
+        check(&[0, 0], overloaded(), &["sphinx: no request was completed"]);
+        check(&[0, 3], overloaded(), &[]);
+        check(&[], overloaded(), &[]);
+        // Those are said otherwise.
+        let broken = Invalid { reason: Reason::ErrorRate, detail: String::new() };
+        check(&[0], Verdict::Valid.against(broken), &[]);
     }
 }

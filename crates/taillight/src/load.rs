@@ -222,6 +222,9 @@ fn of_spec(one: LocalTrial) -> Result<ExitCode> {
             holds_nothing(&one.spec);
             let trial = trial(one)?.trial;
             say(&format!("{}\n", serde_json::to_string_pretty(&trial)?))?;
+            if trial.verdict.is_usable() && trial.arrivals.completed == 0 {
+                return Ok(gate::judge(&[], &["no request was completed".to_owned()]));
+            }
             if !trial.verdict.is_usable() {
                 return Ok(gate::judge(&[], &[format!("no answer about the server: {}", trial.verdict)]));
             }
