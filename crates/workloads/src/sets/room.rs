@@ -6,7 +6,8 @@ use std::path::Path;
 use super::{Set, Videos};
 use crate::web::FileSet;
 use anyhow::{Context, Result};
-use rustix::fs::statvfs;
+use host::{Limit, Limits};
+use rustix::fs::{statfs, statvfs};
 use units::Bytes;
 
 use super::make::below;
@@ -34,6 +35,8 @@ const FOLDER: u64 = 36 << 10;
 /// The most that the playlists of a video take: 101 chunks of up to 70 B in four of them, each up to the next block of
 /// 4 KiB, and the list of its rungs.
 const PLAYLISTS: u64 = 4 * (8 << 10) + (4 << 10);
+/// The file systems of memory: tmpfs and ramfs. Source: include/uapi/linux/magic.h.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 /// The disk space of a real rung, relative to the bytes in its set's description: the rung is stored twice, once to be played from the
 /// beginning and once in chunks, with sound and an encoder's error of some per cent.
 const REAL: f64 = 2.5;
@@ -49,7 +52,9 @@ pub(super) fn check(folder: &Path, set: &Set) -> Result<()> {
     };
     let whole = takes(set, free.block);
     let takes = if set.resumes() { less(whole, there(folder, set, free.block)) } else { whole };
-    fits(free, takes).map_err(|lacking| {
+    let is_in_memory = statfs(folder).is_ok_and(|found| IN_MEMORY.contains(&(found.f_type as u64)));
+    let limit = Limits::here().memory.filter(|_| is_in_memory);
+    fits(free, takes).and_then(|()| counts(limit.as_ref(), takes)).map_err(|lacking| {
         let fewer = match set {
             Set::Files(_) => "or fewer or smaller --files",
             Set::Videos(_) => "fewer videos, or a smaller share of their bytes (--video)",
@@ -116,6 +121,18 @@ fn less(whole: Takes, there: Takes) -> Takes {
     }
 }
 
+/// Files in memory count as that of the group of who makes them, and beyond its limit the kernel ends that process.
+fn counts(limit: Option<&Limit<u64>>, takes: Takes) -> Result<(), String> {
+    match limit {
+        Some(Limit { most, file }) if takes.bytes > *most => Err(format!(
+            "it takes {} of memory, and {file} allows {}; use a disk (--files-in disk), or raise the limit",
+            Bytes(takes.bytes),
+            Bytes(*most)
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn fits(free: Free, takes: Takes) -> Result<(), String> {
     let Takes { bytes, inodes } = takes;
     if bytes > free.bytes {
@@ -133,6 +150,19 @@ fn fits(free: Free, takes: Takes) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::video::Catalog;
+
+    #[test]
+    fn files_in_memory_count_for_the_group() {
+        let limit = Limit { most: 10 << 20, file: "/sys/fs/cgroup/a/memory.max".into() };
+        let takes = |bytes: u64| Takes { bytes, inodes: 1 };
+        assert_eq!(counts(Some(&limit), takes(10 << 20)), Ok(()));
+        assert_eq!(counts(None, takes(u64::MAX)), Ok(()));
+        let said = counts(Some(&limit), takes(11 << 20)).unwrap_err();
+        assert!(
+            said.contains("takes 11 MiB of memory, and /sys/fs/cgroup/a/memory.max allows 10 MiB"),
+            "{said}"
+        );
+    }
 
     fn files(text: &str) -> Set {
         Set::Files(FileSet::read(text, 1).unwrap())
