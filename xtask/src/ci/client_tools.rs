@@ -1,5 +1,5 @@
 //! Tools for tests that Debian does not package: cache clients of npm, PyPI and Go, the player of the page of
-//! `apps/video`, and the driver of a browser.
+//! `apps/video`, and the driver of a browser; for a bench, a simulator of caches.
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +15,9 @@ const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/taillight/
 /// Cache clients of PyPI and their dependencies: name, version, and how pip names the folder.
 const PYTHON: [(&str, &str, &str); 2] =
     [("python-binary-memcached", "0.33.0", "python_binary_memcached"), ("uhashring", "2.5", "uhashring")];
+/// The simulator of `crates/sphinx/benches/policies`, and the one library that it takes.
+const SIMULATOR: [(&str, &str, &str); 2] =
+    [("libcachesim", "0.3.5", "libcachesim"), ("numpy", "2.4.6", "numpy")];
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
@@ -29,8 +32,13 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     let failed: Vec<String> =
         packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
-    python(&tools.join("clients-python"));
+    python(&tools.join("clients-python"), &PYTHON);
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
+
+/// Fetches the simulator of caches, if its packages are missing or of another version.
+pub(super) fn prepare_simulator(tools: &Path) {
+    python(&tools.join("simulator-python"), &SIMULATOR);
 }
 
 /// Installs the packages of the lock file unless they are installed.
@@ -72,9 +80,9 @@ fn node(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// Installs the packages of Python into a folder that needs no environment to be read from.
-fn python(to: &Path) {
+fn python(to: &Path, wanted: &[(&str, &str, &str)]) {
     let packages = to.join("packages");
-    let is_there = PYTHON
+    let is_there = wanted
         .iter()
         .all(|(_, version, folder)| packages.join(format!("{folder}-{version}.dist-info")).is_dir());
     if is_there || find("python3").is_none() {
@@ -82,7 +90,7 @@ fn python(to: &Path) {
     }
     // Replaces a partial environment of an interrupted run.
     if run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(to)) {
-        let wanted = PYTHON.iter().map(|(name, version, _)| format!("{name}=={version}"));
+        let wanted = wanted.iter().map(|(name, version, _)| format!("{name}=={version}"));
         let pip = || Command::new(to.join("bin/pip"));
         run(pip().args(["install", "--quiet", "--no-deps", "--target"]).arg(&packages).args(wanted));
     }

@@ -175,6 +175,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     let slow = install && tier == Tier::Slow;
     if slow {
         deploy_tools::prepare(Path::new(TOOLS));
+        client_tools::prepare_simulator(Path::new(TOOLS));
         aarch64::prepare();
     }
     Tools {

@@ -10,7 +10,7 @@ const RESULTS: &str = "docs/reference/results/";
 /// The command that measures a result of `RESULTS`, and the option that names the file to write.
 ///
 /// Each document states its bounds on a machine of two processors.
-const COMMANDS: [(&str, &str, &str); 13] = [
+const COMMANDS: [(&str, &str, &str); 14] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
     ("accuracy-web-peers", "taillight accuracy --only web-peers", "--tables"),
@@ -23,6 +23,11 @@ const COMMANDS: [(&str, &str, &str); 13] = [
     (
         "hits-64",
         "cargo bench -p sphinx --bench hits -- --memory 64 --keys 1000000 --requests 6000000",
+        "--json",
+    ),
+    (
+        "policies",
+        "cargo bench -p sphinx --bench policies -- --memory 64 --keys 1000000 --requests 4000000",
         "--json",
     ),
     ("speed-open", "cargo bench -p taillight --bench sphinx -- --only open --rounds 5 --seconds 1", "--json"),

@@ -4,7 +4,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::workload::Workload;
+/// What is stored under the keys.
+pub(crate) trait Items {
+    /// Appends the key of an item.
+    fn write_key(&self, item: u64, out: &mut Vec<u8>);
+
+    /// The size of its value. Units: bytes.
+    fn value_size(&self, item: u64) -> usize;
+
+    /// How long an item is valid that is stored now; 0 for ever. Units: seconds.
+    fn seconds_left(&self, _item: u64) -> u64 {
+        0
+    }
+}
 
 /// A client that gets several keys at once and stores the missing ones.
 pub(crate) struct Client {
@@ -27,12 +39,13 @@ impl Client {
         Ok(Client { stream, output: Vec::new(), input: Vec::new(), taken: 0 })
     }
 
-    /// Gets the items of a batch, stores the missing ones, and returns the number found.
-    pub(crate) fn look_aside(&mut self, batch: &[u64], workload: &Workload) -> Result<u64> {
+    /// Gets the items of a batch, stores the missing ones, and returns the number found. One that is missing twice is
+    /// stored once: the second get would have found it, had it been a request of its own.
+    pub(crate) fn look_aside(&mut self, batch: &[u64], items: &impl Items) -> Result<u64> {
         self.output.extend_from_slice(b"get");
         for &item in batch {
             self.output.push(b' ');
-            workload.write_key(item, &mut self.output);
+            items.write_key(item, &mut self.output);
         }
         self.output.extend_from_slice(b"\r\n");
         self.stream.write_all(&self.output)?;
@@ -40,22 +53,27 @@ impl Client {
 
         let mut key = Vec::new();
         let mut hits = 0;
+        let mut stored: Vec<u64> = Vec::new();
         let mut next = self.value()?;
         for &item in batch {
             key.clear();
-            workload.write_key(item, &mut key);
+            items.write_key(item, &mut key);
             // Values come in the order of the keys.
             if let Some((found, length)) = &next
                 && *found == key
             {
-                ensure!(*length == workload.value_size(item), "the value of {item} is {length} B long");
+                ensure!(*length == items.value_size(item), "the value of {item} is {length} B long");
                 hits += 1;
                 next = self.value()?;
+            } else if stored.contains(&item) {
+                hits += 1;
             } else {
-                let length = workload.value_size(item);
+                stored.push(item);
+                let left = items.seconds_left(item);
+                let length = items.value_size(item);
                 self.output.extend_from_slice(b"set ");
                 self.output.extend_from_slice(&key);
-                write!(self.output, " 0 0 {length} noreply\r\n")?;
+                write!(self.output, " 0 {left} {length} noreply\r\n")?;
                 self.output.extend_from_slice(&FILL[..length]);
                 self.output.extend_from_slice(b"\r\n");
             }

@@ -3,6 +3,8 @@ use std::fmt;
 use anyhow::{Result, anyhow};
 use dist::{ItemSizes, KeySampler, Popularity, Purpose, Rng, Size, Streams};
 
+use crate::client::Items;
+
 /// Gets that are sent at once.
 const BATCH: usize = 32;
 
@@ -43,15 +45,16 @@ impl Workload {
         );
         (least == most).then_some(least as f64)
     }
+}
 
-    /// Appends the key of an item.
-    pub(crate) fn write_key(&self, item: u64, out: &mut Vec<u8>) {
+impl Items for Workload {
+    fn write_key(&self, item: u64, out: &mut Vec<u8>) {
         use std::io::Write;
         let width = self.sizes.key_size(item) as usize;
         write!(out, "{item:0width$}").expect("a vector takes all");
     }
 
-    pub(crate) fn value_size(&self, item: u64) -> usize {
+    fn value_size(&self, item: u64) -> usize {
         self.sizes.value_size(item) as usize
     }
 }
