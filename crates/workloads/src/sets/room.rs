@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Set, Videos};
-use crate::web::FileSet;
 use anyhow::{Context, Result};
 use host::{Limit, Limits};
 use rustix::fs::{statfs, statvfs};
 use units::Bytes;
 
 use super::make::below;
+use super::{Set, Videos};
+use crate::web::FileSet;
 
 /// The free space of a file system for this account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
