@@ -30,26 +30,22 @@ const COMMANDS: [(&str, &str, &str); 14] = [
         "cargo bench -p sphinx --bench policies -- --memory 64 --keys 1000000 --requests 4000000",
         "--json",
     ),
-    ("speed-open", "cargo bench -p taillight --bench sphinx -- --only open --rounds 5 --seconds 1", "--json"),
-    ("speed-peak", "cargo bench -p taillight --bench sphinx -- --only peak --rounds 3 --seconds 1", "--json"),
+    ("speed-open", "cargo bench -p taillight --bench sphinx -- --only open --seconds 1", "--json"),
+    ("speed-peak", "cargo bench -p taillight --bench sphinx -- --only peak --seconds 1", "--json"),
     (
         "speed-throughput",
-        "cargo bench -p taillight --bench sphinx -- --only throughput --rounds 3 --seconds 1",
+        "cargo bench -p taillight --bench sphinx -- --only throughput --seconds 1",
         "--json",
     ),
-    (
-        "speed-transfers",
-        "cargo bench -p taillight --bench sphinx -- --only transfers --rounds 3 --seconds 2",
-        "--json",
-    ),
-    ("speed-two", "cargo bench -p taillight --bench sphinx -- --only two --rounds 5 --seconds 1", "--json"),
+    ("speed-transfers", "cargo bench -p taillight --bench sphinx -- --only transfers --seconds 2", "--json"),
+    ("speed-two", "cargo bench -p taillight --bench sphinx -- --only two --seconds 1", "--json"),
     (
         "speed-values",
-        "cargo bench -p taillight --bench sphinx -- --only values,etc --rounds 3 --seconds 1 \
+        "cargo bench -p taillight --bench sphinx -- --only values,etc --seconds 1 \
          --sphinx '--spin off --io epoll'",
         "--json",
     ),
-    ("web", "cargo bench -p taillight --bench web -- --rounds 5 --seconds 2", "--json"),
+    ("web", "cargo bench -p taillight --bench web -- --seconds 2", "--json"),
 ];
 
 /// The commands that make the result at `path`, from the root, one after the other; `None` if unknown.
@@ -102,7 +98,7 @@ mod tests {
         );
         check(
             "docs/reference/results/web.json",
-            Some(&["cargo bench -p taillight --bench web -- --rounds 5 --seconds 2 --json \
+            Some(&["cargo bench -p taillight --bench web -- --seconds 2 --json \
                  $PWD/docs/reference/results/web.json"]),
         );
         check("docs/reference/results/other.json", None);
