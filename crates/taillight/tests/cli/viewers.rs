@@ -435,10 +435,10 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     hls("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://other/m.m3u8\n", "another server");
     hls("#EXTM3U\n#EXT-X-ENDLIST\n", "neither variants nor segments");
     hls("<html>", "no playlist");
-    hls(
-        "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n",
-        "line 2: its segments are encrypted",
-    );
+    let keyed = |key: &str| format!("#EXTM3U\n#EXT-X-KEY:{key}\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n");
+    hls(&keyed("METHOD=AES-128"), "line 2: the key has no URI");
+    let drm = keyed("METHOD=SAMPLE-AES,URI=\"skd://k\",KEYFORMAT=\"com.apple.streamingkeydelivery\"");
+    hls(&drm, "line 2: its segments are encrypted");
     let endless = format!("#EXTM3U\n{}", "#EXTINF:4,\na.ts\n".repeat(1_100_000));
     let target = canned(playlist_answer(&endless));
     let url = format!("{target}/m.m3u8");
