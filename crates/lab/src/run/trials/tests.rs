@@ -338,8 +338,12 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
         let (seen, interrupt) = (Arc::clone(&bench.seen), bench.interrupt.clone());
         let presser = thread::spawn(move || {
             let started = Instant::now();
-            // Once the fifth trial hangs: a tick comes only then, since the others take no time.
-            while !seen.lock().unwrap().ends_with(&["tick".into()]) && started.elapsed() < LONG {
+            // Once the fifth trial hangs: a tick after the ends of four.
+            let hangs = |seen: &[String]| {
+                let ended = seen.iter().filter(|line| line.starts_with("ended")).count();
+                ended >= 4 && seen.ends_with(&["tick".into()])
+            };
+            while !hangs(&seen.lock().unwrap()) && started.elapsed() < LONG {
                 thread::sleep(Duration::from_millis(5));
             }
             interrupt.raise();
