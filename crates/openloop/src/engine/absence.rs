@@ -54,12 +54,13 @@ impl<W: Workload> Engine<W> {
     /// The first turn, at `now` after having waited for `waited`; the load was to begin at `at`.
     #[cold]
     fn begin<R: Reactor>(&mut self, reactor: &R, now: Time, waited: Nanos, at: Time) {
-        if !self.withholds() {
+        if !self.is_open_loop() {
             return;
         }
         self.absent_since_known(reactor, now);
         let late = now.since(at);
-        if late > STALL_THRESHOLD {
+        // A burst in the warm-up tells nothing, and its queue may last into the window.
+        if late > STALL_THRESHOLD && (self.withholds() || now <= self.window_start) {
             self.absences.in_turn = late - waited;
             self.absences.spans.push_back((at, now));
             self.recording.absent(at, now);
@@ -114,9 +115,13 @@ impl<W: Workload> Engine<W> {
 
     /// Whether arrivals due in an absence are withheld.
     pub(super) fn withholds(&self) -> bool {
-        // Sessions last for seconds: one that begins some ms late, close to another, does not make a burst.
-        let sends = self.plan.when_absent == WhenAbsent::Send || self.plan.sessions.is_some();
-        !sends && matches!(self.source, Source::Open(_))
+        self.plan.when_absent == WhenAbsent::Withhold && self.is_open_loop()
+    }
+
+    /// Whether arrivals follow a schedule and are single requests. Sessions last for seconds: one that begins some ms late,
+    /// close to another, does not make a burst.
+    fn is_open_loop(&self) -> bool {
+        matches!(self.source, Source::Open(_)) && self.plan.sessions.is_none()
     }
 
     /// Reads the processor time and returns the absence since the last reading. Cost: a system call.
