@@ -4,7 +4,6 @@
 //! of each response.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -57,8 +56,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server with these arguments on the first of the processors, spinning.
     pub(crate) fn start(arguments: &[&str], cpus: &[usize]) -> Result<Server> {
-        let exe = std::env::current_exe().context("this program's own file is not known")?;
-        let spec = Spec::new("null server", Path::new(&exe)).args(["serve", "null", "--spin"]);
+        Server::waiting(&[&["--spin"], arguments].concat(), cpus)
+    }
+
+    /// The same, which spins only if the arguments say so.
+    pub(crate) fn waiting(arguments: &[&str], cpus: &[usize]) -> Result<Server> {
+        let exe = lab::this_program().context("this program's own file is not known")?;
+        let spec = Spec::new("null server", &exe).args(["serve", "null"]);
         let first = *cpus.first().context("no processor may be used")?;
         let mut process = launch::Process::spawn(spec.args(arguments.iter().copied()).cpus([first]))?;
         let line = process.await_line("null server ready on ", PATIENCE)?;

@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hist::{WindowSelection, Windows};
 use lab::Placement;
-use launch::{Process, Spec};
-use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, WhenAbsent};
-use units::{Nanos, Rate};
+use openloop::{Endpoint, Generator, Pace, Plan, WhenAbsent};
+use units::Nanos;
 use workloads::null::Null;
+
+use crate::known::{self, Server};
 
 /// The window of a trial: three of the 100 ms whose p99s the windowed p99 is the median of, the fewest that it takes.
 const WINDOW: Nanos = Nanos::from_millis(300);
@@ -22,8 +23,6 @@ const RATE_RPS: f64 = 30e3;
 /// The service time, exponential: at this load the server is busy for 30 % of the time, so that it keeps up with a third of a processor,
 /// and its p99 is 66 µs, by M/M/1.
 const SERVICE: &str = "exponential:10us";
-/// The time limit for the server to report its address, and to end.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The windowed p99s of `pairs` pairs of trials of a null server, whose process is added to `own`. Units: µs. A pair with a missing p99
 /// is left out.
@@ -35,24 +34,19 @@ pub(super) fn measure(
     last: Instant,
     own: &mut Vec<u32>,
 ) -> Result<Vec<[f64; 2]>> {
-    let exe = lab::this_program().context("this program's own file is not known")?;
-    let spin = (!placement.is_shared()).then_some("--spin");
-    let spec = Spec::new("null server", &exe).args(["serve", "null", "--service", SERVICE]).args(spin);
-    let mut server = Process::spawn(spec.cpus(placement.server.iter().copied().take(1)))?;
+    let start = if placement.is_shared() { Server::waiting } else { Server::start };
+    let server = start(&["--service", SERVICE], &placement.server)?;
     own.push(server.pid());
-    let line = server.await_line("null server ready on ", PATIENCE)?;
-    let word = line.rsplit(' ').next().unwrap_or_default();
-    let address: SocketAddr = word.parse().context("the null server said no address")?;
     let measured = (0..pairs)
         .take_while(|_| Instant::now() < last)
         .map(|pair| {
             // Both of a pair are offered the same arrivals.
             let seed = 1 + pair as u64;
-            let [first, second] = [(); 2].map(|()| trial(address, placement, seed));
+            let [first, second] = [(); 2].map(|()| trial(server.address, placement, seed));
             Ok(first?.zip(second?).map(|(first, second)| [first, second]))
         })
         .collect::<Result<Vec<_>>>();
-    server.stop(PATIENCE)?;
+    server.stop()?;
     Ok(measured?.into_iter().flatten().collect())
 }
 
@@ -61,23 +55,14 @@ fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<
     let shared = placement.leaves_no_time_to_spin(host::Limits::here().processors.as_ref());
     let plan = Plan {
         endpoints: vec![Endpoint { address: server.into(), connections: 4 }],
-        load: Load::steady(dist::Process::Poisson, Rate::new(RATE_RPS)?),
-        clients: None,
-        seed,
-        share: 0,
-        shares: 1,
-        sessions: None,
-        depth: 4096,
-        per_connection: None,
-        binding: Binding::Random,
         // As measuring commands have it: one that spins on a processor that it shares would starve the server, and is absent
         // because of it.
         pace: if shared { Pace::Sleep } else { Pace::Spin },
         when_absent: if shared { WhenAbsent::Send } else { WhenAbsent::Withhold },
         warmup: WARMUP,
-        window: WINDOW,
         drain: Nanos::from_millis(200),
         timeout: Nanos::from_secs(1),
+        ..known::plan(server, RATE_RPS, seed, WINDOW)?
     };
     let cpus = placement.generator.last().copied().into_iter().collect();
     let recording = Generator::new(plan, 1, cpus, Arc::new(AtomicBool::new(false))).run(|_| Null)?;
