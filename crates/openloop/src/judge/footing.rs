@@ -314,6 +314,13 @@ mod tests {
             let rests_on = if expect == Basis::UndisturbedWindows { 100 - disturbed } else { 100 };
             assert_eq!(footing.claimed().count(), 1_000 * rests_on);
             assert!((footing.lost - disturbed as f64 * 0.001).abs() < 1e-9, "{}", footing.lost);
+            // The bounds of all requests include the slow ones, whichever windows the figures rest on.
+            let [of_all] = footing.bounds_of_all([99.99]);
+            assert_eq!(
+                of_all.map(|(_, high)| high),
+                stalled.windows.samples(WindowSelection::All).percentile(99.99)
+            );
+            assert_eq!(footing.bounds_of_all([99.9999]), [None], "too few requests lie beyond it");
             let quiet = footing.undisturbed.value_at(99.0).map_or(0.0, Nanos::as_micros_f64);
             assert!(disturbed == 100 || (quiet / 991.0 - 1.0).abs() < 0.01, "{quiet}");
         };
