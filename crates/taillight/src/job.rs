@@ -393,7 +393,7 @@ mod tests {
         check(&[0, 0], overloaded(), &["sphinx: no request was completed"]);
         check(&[0, 3], overloaded(), &[]);
         check(&[], overloaded(), &[]);
-        // Those are said otherwise.
+        // Invalid trials have their own reasons.
         let broken = Invalid { reason: Reason::ErrorRate, detail: String::new() };
         check(&[0], Verdict::Valid.against(broken), &[]);
     }

@@ -44,7 +44,7 @@ pub struct Step<'a> {
     pub workload: &'static str,
     /// Whether it is a closed loop.
     pub closed: bool,
-    /// What is asked for.
+    /// The specification of the trial.
     pub request: &'a Request,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What is stored under the keys.
+/// The stored items: their keys and values.
 pub(crate) trait Items {
     /// Appends the key of an item.
     fn write_key(&self, item: u64, out: &mut Vec<u8>);

@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
     }
 
     fn master(mut self) -> Result<Playlist, PlaylistError> {
-        // Players show pictures where there are some.
+        // A player ignores audio-only variants if there are others.
         if self.variants.iter().any(|variant| !variant.is_sound) {
             self.variants.retain(|variant| !variant.is_sound);
         }

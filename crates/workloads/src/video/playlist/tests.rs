@@ -125,7 +125,7 @@ fn durations_are_as_players_read_them() {
     check("10", 10_000_000);
     check("6.006006,", 6_006_006);
     check("86400,", 86_400_000_000);
-    // Behind the number nothing is read.
+    // Text after the number is ignored.
     check("10s,", 10_000_000);
     check("2.5sec", 2_500_000);
     check("10.5;title", 10_500_000);
@@ -194,12 +194,12 @@ fn headers_and_keys_come_before_the_segments_that_need_them() {
     check(key("k") + &map("a") + s, vec![of_key(0, "k"), header(0, "a")]);
     let identity = "#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT=\"identity\",URI=\"k\"\n";
     check(identity.to_owned() + s, vec![of_key(0, "k")]);
-    // Beside a key for players with DRM.
+    // A DRM key beside an open one is ignored.
     let drm = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://k\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
     check(drm.to_owned() + identity + s, vec![of_key(0, "k")]);
     check(key("k") + drm + s + drm + s, vec![of_key(0, "k")]);
     check(drm.to_owned() + "#EXT-X-KEY:METHOD=none\n" + s, vec![]);
-    // What an address holds itself is asked from no server.
+    // `data:` URIs are requested from no server.
     check(key("data:text/plain;base64,AAAA") + &map("DATA:video/mp4;base64,AAAA") + s, vec![]);
     let part = "#EXT-X-MAP:URI=\"a\",BYTERANGE=\"20@5\"\n".to_owned() + s;
     assert_eq!(needs(&part), [(0, NeedKind::Header, "a".to_owned(), Some((5, 24)))]);
