@@ -34,6 +34,7 @@ mod wrk;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 /// A laboratory for the tail latency of interactive cloud services.
@@ -90,7 +91,7 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let command: Vec<String> = std::env::args().collect();
-    let cli = Cli::parse_from(&command).command;
+    let cli = Cli::try_parse_from(&command).unwrap_or_else(|error| with_tip(error, &command).exit()).command;
     if cli.measures() {
         lab::raise_priority();
     }
@@ -139,4 +140,43 @@ fn in_full(error: &anyhow::Error) -> String {
             format!("{text}: {cause}")
         }
     })
+}
+
+/// Adds the option to an error about a server that was given without one, as other generators take it.
+fn with_tip(mut error: clap::Error, command: &[String]) -> clap::Error {
+    let takes_target =
+        command.get(1).is_some_and(|name| ["load", "sweep", "peak", "tune"].contains(&name.as_str()));
+    let is_server = |given: &str| {
+        let has_port = given.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        !given.starts_with('-') && (has_port || given.contains("://"))
+    };
+    if takes_target
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
+        && is_server(given)
+    {
+        let tip = format!("a server is named by an option: --target {given}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_its_option_gets_a_tip() {
+        let check = |words: &[&str], expect: Option<&str>| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let error = with_tip(Cli::try_parse_from(&words).unwrap_err(), &words).to_string();
+            assert_eq!(error.contains("--target"), expect.is_some(), "{error}");
+            assert!(expect.is_none_or(|tip| error.contains(tip)), "{error}");
+        };
+        check(&["taillight", "load", "cache", "127.0.0.1:11211"], Some("--target 127.0.0.1:11211"));
+        check(&["taillight", "load", "web", "http://localhost/"], Some("--target http://localhost/"));
+        check(&["taillight", "load", "web", "fast"], None);
+        check(&["taillight", "load", "cache", "--of:1"], None);
+        check(&["taillight", "demo", "127.0.0.1:11211"], None);
+    }
 }
