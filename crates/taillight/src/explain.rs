@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let chapter = match TOPICS.iter().find(|(name, ..)| name == what) {
         Some((.., chapter)) => chapter()?,
         None if is_file(what) => file::chapter(Path::new(what))?,
-        None => found(&chapters()?, what).unwrap_or_else(|message| {
+        None => looked_up(what)?.unwrap_or_else(|message| {
             clap::Command::new("taillight explain").error(ErrorKind::InvalidValue, message).exit()
         }),
     };
@@ -163,9 +163,21 @@ fn is_file(word: &str) -> bool {
     is_named || word.contains('/') || path.is_file()
 }
 
-/// The chapters of all topics, by the names of those.
-fn chapters() -> Result<Vec<(&'static str, Chapter)>> {
-    TOPICS.iter().map(|(name, _, chapter)| Ok((*name, chapter()?))).collect()
+/// The chapters of the topics that `of` accepts, by topic.
+fn chapters(of: impl Fn(&str) -> bool) -> Result<Vec<(&'static str, Chapter)>> {
+    TOPICS.iter().filter(|(name, ..)| of(name)).map(|(name, _, chapter)| Ok((*name, chapter()?))).collect()
+}
+
+/// The chapter for a word that is not a topic, as [`found`]. The studies, which take longer to read than all else, are not read
+/// for a whole name of another topic, such as `target.threads`.
+fn looked_up(word: &str) -> Result<Result<Chapter, String>> {
+    if word.contains('.') {
+        let without = found(&chapters(|name| name != "studies")?, word);
+        if without.is_ok() {
+            return Ok(without);
+        }
+    }
+    Ok(found(&chapters(|_| true)?, word))
 }
 
 /// The chapter for a word that is not a topic.
@@ -224,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_field_of_a_specification_is_found() {
-        let chapters = chapters().unwrap();
+        let chapters = chapters(|_| true).unwrap();
         for field in spec::Spec::fields() {
             let chapter = found(&chapters, &field.path).unwrap();
             assert!(chapter.entries().any(|entry| entry.source == field.source), "{}", field.path);
@@ -233,7 +245,7 @@ mod tests {
 
     #[test]
     fn words_of_all_kinds_are_found() {
-        let chapters = chapters().unwrap();
+        let chapters = chapters(|_| true).unwrap();
         let check = |word: &str, name: &str| {
             let chapter = found(&chapters, word).unwrap();
             assert!(chapter.entries().any(|entry| entry.name == name), "{word}: {chapter}");
@@ -262,7 +274,7 @@ mod tests {
         assert_eq!(nearest("conections", &names), ["connections"]);
         assert_eq!(nearest("windwo", &names), ["window"]);
         assert!(nearest("abcdefgh", &names).is_empty());
-        let error = found(&chapters().unwrap(), "conections").unwrap_err();
+        let error = found(&chapters(|_| true).unwrap(), "conections").unwrap_err();
         assert!(error.contains("did you mean connections"), "{error}");
     }
 
