@@ -6,9 +6,9 @@ use crate::confine::{Confined, Group};
 use crate::run::{finish, taillight, text};
 
 /// A short load on a server that is started here. The machine may be busy, so only the records are certain.
-fn loaded(confined: &Confined<'_>) -> (Experiment, String) {
+fn loaded(rate: &str, confined: &Confined<'_>) -> (Experiment, String) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = taillight(&["load", "cache", "--target", "sphinx", "--keys", "1000", "--rate", "2k"]);
+    let mut command = taillight(&["load", "cache", "--target", "sphinx", "--keys", "1000", "--rate", rate]);
     command.args(["--warmup", "100ms", "--window", "2s", "--name", "c", "--out"]).arg(folder.path());
     confined.apply(&mut command);
     let output = finish(&mut command);
@@ -20,9 +20,11 @@ fn loaded(confined: &Confined<'_>) -> (Experiment, String) {
 #[test]
 fn a_quota_that_holds_a_trial_back_is_named() {
     let Some(group) = Group::new("cpu") else { return };
-    let text = if group.version == 1 { "25000" } else { "25000 100000" };
+    // Server and generator take more than the quota for this rate, and with this weight a busy machine gives them as much.
+    let (text, weight) = if group.version == 1 { ("25000", "262144") } else { ("25000 100000", "10000") };
+    group.set(["cpu.shares", "cpu.weight"], weight);
     let file = group.set(["cpu.cfs_quota_us", "cpu.max"], text).display().to_string();
-    let (experiment, said) = loaded(&Confined { group: Some(&group), ..Confined::default() });
+    let (experiment, said) = loaded("30k", &Confined { group: Some(&group), ..Confined::default() });
     let trial = &experiment.trials[0];
     let [quota] = &trial.noise.quotas[..] else { panic!("{:?}", trial.noise) };
     assert_eq!((quota.side.as_str(), quota.processors, &quota.file), ("server and generator", 0.25, &file));
@@ -45,10 +47,8 @@ fn a_quota_that_holds_a_trial_back_is_named() {
 
 #[test]
 fn processes_that_may_not_pin_measure_unpinned() {
-    let (experiment, _) = loaded(&Confined {
-        filter: Some((nix::libc::SYS_sched_setaffinity, nix::libc::EPERM)),
-        ..Confined::default()
-    });
+    let filter = Some((nix::libc::SYS_sched_setaffinity, nix::libc::EPERM));
+    let (experiment, _) = loaded("2k", &Confined { filter, ..Confined::default() });
     let trial = &experiment.trials[0];
     assert!(trial.arrivals.completed > 0 && trial.generator.cpus.is_empty(), "{:?}", trial.generator);
     assert!(experiment.notes.join("\n").contains("Nothing was pinned"), "{:?}", experiment.notes);
