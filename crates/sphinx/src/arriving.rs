@@ -179,7 +179,7 @@ pub(crate) enum Outcome {
     Room(Reservation),
     /// There is none.
     NoRoom,
-    /// The condition of its command does not hold: the reply, empty if none is wanted.
+    /// The condition of its command does not hold: the reply, empty with `noreply`.
     Refused(Vec<u8>),
 }
 

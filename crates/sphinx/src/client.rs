@@ -141,7 +141,7 @@ pub(crate) const OUTPUT_MAX: usize = 1 << 20;
 pub(crate) const ASKS_MAX: usize = 64;
 
 impl Client {
-    /// Its connection is closed for what it has sent.
+    /// Its connection is closed because of its request.
     pub(crate) fn close_for_error(&mut self) {
         self.state = State::Closing;
         self.ends = "error";

@@ -95,7 +95,7 @@ pub struct Config {
     pub user: Option<String>,
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
     pub idle_timeout: u32,
-    /// How long a connection may read none of its replies; 0 for no limit. Units: seconds.
+    /// Time-out of a client that does not read its replies; 0 for no limit. Units: seconds.
     pub reader_timeout: u32,
     /// Where to answer requests for metrics.
     pub metrics: Option<SocketAddr>,
@@ -293,7 +293,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether all memory is taken before the first request; that of a file always is, unless it is taken as it fills.
+    /// Whether all memory is taken before the first request; a file's memory always is, unless it is taken as it fills.
     pub(crate) fn takes_memory_first(&self) -> bool {
         match self.provide {
             Provide::AtOnce => true,

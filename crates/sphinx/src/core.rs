@@ -131,7 +131,7 @@ pub(crate) struct Core<R: Reactor> {
     clients: Vec<Option<Box<Client>>>,
     /// Connections that wait for room in a link.
     waiting: VecDeque<Conn>,
-    /// Connections that were held and whose replies have left by now; they continue in the next turn.
+    /// Held connections whose replies have been sent; they continue in the next turn.
     ready: VecDeque<Conn>,
     /// Room that is being made for large values, one after the other.
     claims: VecDeque<Pending>,

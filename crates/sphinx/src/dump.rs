@@ -67,7 +67,7 @@ impl Dump {
         Dump { format, partition: 0, cursor: Cursor::default(), items, room, asked: false }
     }
 
-    /// Whether nothing is left to list in `partitions` partitions.
+    /// Whether all `partitions` partitions have been listed.
     pub(crate) fn is_over(&self, partitions: usize) -> bool {
         self.partition >= partitions || self.items == 0 || self.room == 0
     }

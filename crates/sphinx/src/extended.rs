@@ -11,7 +11,7 @@ use crate::memcached_flags::no_effect;
 pub(crate) struct Extended {
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
     pub(crate) idle_timeout: u32,
-    /// How long a connection may read none of its replies; 0 for no limit. Units: seconds.
+    /// Time-out of a client that does not read its replies; 0 for no limit. Units: seconds.
     pub(crate) reader_timeout: u32,
     /// Buffer for a watcher that does not read. Units: bytes.
     pub(crate) watch_buffer: usize,

@@ -40,10 +40,10 @@ pub(crate) struct Flags {
     /// Speak TLS on the port of -p, with the certificate of --tls-cert or -o ssl_chain_cert.
     #[arg(short = 'Z', long)]
     pub(crate) enable_ssl: bool,
-    /// TCP port for TLS, beside the others; 0 takes a free one.
+    /// Additional TCP port for TLS; 0 takes a free one.
     #[arg(long, value_name = "PORT")]
     pub(crate) tls_port: Option<u16>,
-    /// PEM file of the certificate for TLS and what it was issued by. SIGHUP and refresh_certs have it read again.
+    /// PEM file of the certificate for TLS and its issuers. SIGHUP and refresh_certs reload it.
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file of the certificate's private key [default: the file of the certificate].
@@ -98,7 +98,7 @@ pub(crate) struct Flags {
     /// at least 32 MiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) connection_memory: Option<Bytes>,
-    /// Connections at once, over all threads; more are told so and closed. Datagrams do not count.
+    /// Connections at once, over all threads; further ones get an error and are closed. Datagrams do not count.
     #[arg(short, long, visible_alias = "connections", default_value_t = 1024, value_name = "N", value_parser = Trimmed(value_parser!(u32).range(1..)))]
     pub(crate) conn_limit: u32,
     /// Requests of one connection that are served before the others have their turn; 0 is 1024, or 512 KiB of replies.
@@ -123,7 +123,7 @@ pub(crate) struct Flags {
     /// Requests that may be under way from one thread to another.
     #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = value_parser!(u32).range(1..=1 << 20))]
     pub(crate) queue: u32,
-    /// How the event loops reach the kernel: auto, epoll or uring. auto takes io_uring where it is available.
+    /// The event loops' kernel interface: auto, epoll or uring. auto takes io_uring if it is available.
     #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
     pub(crate) io: Io,
     /// How long a thread without work looks for some before it sleeps: auto, off, or µs. It shortens the median on
@@ -203,8 +203,8 @@ pub(crate) struct Flags {
     /// How log lines are written, on standard error.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
-    /// TOML file with these options under their long names, such as port = 11211 or listen = ["127.0.0.1"]. What the
-    /// command line says counts more.
+    /// TOML file with these options under their long names, such as port = 11211 or listen = ["127.0.0.1"]. The
+    /// command line takes precedence.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -214,7 +214,7 @@ pub(crate) struct Flags {
 pub(crate) enum UdpPort {
     /// Nowhere.
     None,
-    /// On the port of TCP, also where that is one that was free.
+    /// On the port of TCP, also if that port was chosen by the kernel.
     OfTcp,
     /// On any: that of TCP, which is a free one unless `-p` says otherwise.
     Any,

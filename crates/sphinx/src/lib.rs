@@ -122,8 +122,8 @@ macro_rules! memcached_version {
     };
 }
 
-/// The answer to `version`: the version of memcached whose answers these are, since clients parse it and libmemcached
-/// accepts none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
+/// The answer to `version`: the version of memcached that answers the same, since clients parse it and libmemcached
+/// refuses versions that begin with 0; then our own. Bounds: libmemcached has room for 23 bytes.
 pub const VERSION: &str = concat!(memcached_version!(), "-sphinx-", env!("CARGO_PKG_VERSION"));
 
 /// The text printed behind `memcached` by `-V`, and in the first line of `-h`: the same two versions, as scripts parse

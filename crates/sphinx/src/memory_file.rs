@@ -168,7 +168,7 @@ impl MemoryFile {
         self.remove_meta()
     }
 
-    /// Removes the second file, or whatever another program has put in its place.
+    /// Removes the second file, or the file that another program has put in its place.
     fn remove_meta(&self) -> Result<()> {
         let meta = self.meta();
         match fs::remove_file(&meta) {

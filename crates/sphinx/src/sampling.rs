@@ -129,7 +129,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `seed` makes it differ from those of other threads; without one nothing is sampled.
+    /// `seed` differs by thread; without a seed nothing is sampled.
     pub(crate) fn new(seed: Option<u64>) -> Sampler {
         Sampler {
             left: if seed.is_some() { 1 } else { u64::MAX },

@@ -11,7 +11,8 @@ pub enum Sharing {
     Nothing,
     /// Any thread reads any key, without a lock and without a message; writes are the owner's.
     Read,
-    /// Threads in groups of this size execute each other's operations under short locks; other groups are asked.
+    /// Threads in groups of this size execute each other's operations under short locks, and send messages to other
+    /// groups.
     Something(usize),
     /// Any thread does any operation, under short locks.
     Everything,

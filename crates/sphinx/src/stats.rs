@@ -63,7 +63,7 @@ core_stats! {
     refused_text,
     /// Connections closed for their silence.
     idle_kicks,
-    /// Connections closed because they read none of their replies.
+    /// Connections closed because their clients did not read replies.
     slow_reader_kicks,
     /// Attempts to authenticate.
     auth_cmds,

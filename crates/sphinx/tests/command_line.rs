@@ -185,7 +185,7 @@ fn no_file_is_written_through_a_link() {
     mknodat(CWD, file("pid"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     check("it is not a regular file");
     assert_eq!(fs::read_to_string(file("own")).unwrap(), "precious");
-    // That of a server that was killed.
+    // The state file of a killed server.
     fs::remove_file(file("pid")).unwrap();
     fs::write(file("pid"), "1234567890\n").unwrap();
     let server = sphinxd(&format!("-t 1 --lazy-memory -P {}", file("pid").display()));

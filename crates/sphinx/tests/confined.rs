@@ -1,4 +1,4 @@
-//! A server whose limits are those of a container or of a unit: control groups, a seccomp filter, an inherited mask.
+//! A server within the limits of a container or a unit: control groups, a seccomp filter, an inherited mask.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Clients that do not behave hold up no other: neither by what they hold, nor by the work that they cause.
+//! Misbehaving clients delay no other client: neither by memory that they hold, nor by work that they cause.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +16,7 @@ use crate::support::certificate::certificate;
 use crate::support::client::{Client, await_stat};
 use crate::support::{MODES, PATIENCE, sphinxd, sphinxd_with_tls};
 
-/// Long enough that no test here waits for it: what is lost is lost because others wait. Units: seconds.
+/// Long enough that no test reaches it: connections are closed only because others wait. Units: seconds.
 const NEVER: u64 = 10_000;
 
 /// A client of TLS that has asked for something and reads nothing.
@@ -90,7 +90,7 @@ fn halves_of_requests_hold_up_no_whole_one() {
                     }
                 }
             }
-            // Small ones have memory of their own; larger ones get that of the others.
+            // Small requests have memory of their own; larger ones take memory from the others.
             for length in [100, 20_000, 50_000, 120_000, 400_000, 900_000] {
                 for round in 0..4 {
                     let key = format!("whole-{length}-{round}");

@@ -1,4 +1,4 @@
-//! Clients of unsupported protocols are refused at once, in their own protocol, and none of their bytes is executed.
+//! Clients of unsupported protocols are refused at once, in their own protocol, and no byte of theirs is executed.
 
 use std::fs;
 use std::io::{Read, Write};

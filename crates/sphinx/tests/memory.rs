@@ -334,7 +334,7 @@ fn what_nothing_would_wake_does_not_wait_for_memory() {
         keys.iter().for_each(|key| client.set(key, vec![b'v'; 3000]));
         (0..2000).for_each(|i| client.set(&format!("a-key-of-some-30-bytes-{i:07}"), "v"));
         let request = format!("get {}\r\n", keys.join(" "));
-        // All that may be held, of replies that are not read: but for what is kept for small ones, and a large one more.
+        // The limit of unread replies: all but the share for small ones, and one more large reply.
         let (mut slow, mut more) = (Vec::new(), 20);
         while more > 0 {
             more -= usize::from(client.stat("connection_memory") >= 2 * MIB);
@@ -366,7 +366,7 @@ fn peers_that_were_answered_keep_no_buffer() {
     const PEERS: u64 = 2000;
     const VALUE: usize = 3000;
     for io in ["epoll", "auto"] {
-        // Otherwise the memory of items is taken meanwhile.
+        // Otherwise the memory of items is taken during the test.
         let server = sphinxd(&format!("-t 2 -m 64 -U tcp --eager-memory --io {io}"));
         Client::connect(server.address).set("k", "v".repeat(VALUE));
         let ask_from_others = |peers: u64| {

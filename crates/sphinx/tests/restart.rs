@@ -393,7 +393,7 @@ fn files_that_others_may_change_are_refused_at_once() {
         fs::remove_file(path).unwrap();
     }
     assert_eq!(fs::read_to_string(&own).unwrap(), "precious");
-    // What takes the place of the second file later is not written to either.
+    // A file that later takes the place of the second file is not written to either.
     let server = start(&file, "-t 1 -m 64 --lazy-memory");
     symlink(&own, meta(&file)).unwrap();
     end(server, "USR1");

@@ -54,10 +54,10 @@ fn a_start_keeps_its_port_closed_and_ends_by_a_signal() {
 
 #[test]
 fn clients_are_served_while_memory_is_taken() {
-    /// Beside other programs it takes long, as its threads have the lowest priority.
+    /// It takes long on a busy machine, as its threads have the lowest priority.
     const MEMORY_MIB: u64 = 256;
     for args in ["-t 1", "-t 2 --sharing everything", "-t 2 --sharing nothing"] {
-        // On a machine that clears memory fast, others may delay the first requests for so long.
+        // Longest delay of the first requests by other threads, on a machine that clears memory fast.
         let served = (0..TRIES).any(|_| {
             let mut server = sphinxd(&format!("-v {args} -m {MEMORY_MIB}"));
             let mut client = Client::connect(server.address);
@@ -76,7 +76,7 @@ fn clients_are_served_while_memory_is_taken() {
                 std::thread::park_timeout(std::time::Duration::from_millis(1));
             }
             let after = resident(&server);
-            // All but what the index and whole segments leave of it.
+            // All memory but the rest that index and whole segments leave.
             assert!(after > (MEMORY_MIB << 20) / 16 * 15, "{args}: {before} B, then {after} B");
             before < MEMORY_MIB << 19
         });

@@ -60,7 +60,7 @@ struct Args {
     /// Further arguments of each Sphinx.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     sphinx: String,
-    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables to this file, from which `cargo xtask docs` fills a document.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo says to every bench.

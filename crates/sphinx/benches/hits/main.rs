@@ -41,7 +41,7 @@ struct Args {
     /// Further arguments of Sphinx, each a server of its own: `--sphinx= --sphinx='-I 64k'`.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     sphinx: Vec<String>,
-    /// Write the table to this file, too, from which `cargo xtask docs` makes that of a document.
+    /// Also write the table to this file, from which `cargo xtask docs` fills a document.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo says to every bench.
@@ -58,7 +58,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Runs `workload` against a server; `empty` is what it takes without items.
+    /// Runs `workload` against a server; `empty` is the server's memory without items.
     fn run(server: &Server, workload: &Workload, args: &Args) -> Result<Measured> {
         let mut client = Client::connect(server.address)?;
         let mut requests = workload.requests(args.keys);

@@ -33,7 +33,7 @@ use workload::{Workload, second};
 
 /// Gets that are sent to memcached at once: many, since each batch waits for the answer to the last.
 const BATCH: usize = 256;
-/// Seconds that memcached keeps items longer than they are asked for: it reads its clock once a second.
+/// Seconds by which memcached keeps items beyond their expiry: it reads its clock once a second.
 const TOLERANCE: u64 = 2;
 /// The policies that evict, the default first.
 const OURS: [Policy; 3] = [Policy::TwoQueues, Policy::SecondChance, Policy::Fifo];
@@ -45,13 +45,13 @@ struct Args {
     /// memcached's -m. Units: MiB.
     #[arg(long, default_value_t = 64)]
     memory: u64,
-    /// Different keys, without those that are asked for once.
+    /// Different keys, without the keys that are requested once.
     #[arg(long, default_value_t = 1_000_000)]
     keys: u64,
     /// Gets, of which the second half is counted.
     #[arg(long, default_value_t = 4_000_000)]
     requests: usize,
-    /// Write the table to this file, too, from which `cargo xtask docs` makes that of a document.
+    /// Also write the table to this file, from which `cargo xtask docs` fills a document.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo says to every bench.

@@ -11,7 +11,7 @@ const TURN: usize = 32;
 /// Bytes that values are made of.
 static FILL: [u8; 1 << 20] = [b'v'; 1 << 20];
 
-/// How many of the requests from `counted` on hit, in a store of `memory` bytes, which is what a server of one thread has.
+/// Hits among the requests from `counted` on, in a store of `memory` bytes, as in a server of one thread.
 pub(crate) fn hits(
     workload: &Workload,
     requests: &[u64],

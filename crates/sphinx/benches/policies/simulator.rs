@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workload::Workload;
 
-/// What an item takes in addition to key and value: as much as in Sphinx. Source: docs/reference/memory.md.
-/// Units: bytes.
+/// Overhead of an item in addition to key and value, the same as in Sphinx. Source: docs/reference/memory.md. Units:
+/// bytes.
 const OVERHEAD: u64 = 22;
 /// Where `cargo xtask tools --all` installs it.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/simulator-python");

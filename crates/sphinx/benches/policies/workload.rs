@@ -14,7 +14,7 @@ const LIFETIMES: [u64; 3] = [3, 10, 40];
 /// A number of an item: its key, and above these bits how often its value has changed.
 const KEY_BITS: u32 = 32;
 
-/// Which key is asked for next. Shares are of the keys, or of the requests.
+/// Choice of the next key. Shares are of the keys, or of the requests.
 #[derive(Clone, Copy)]
 enum Shape {
     /// By Zipf's law.
@@ -27,7 +27,7 @@ enum Shape {
     Loop,
     /// A tenth of the keys, round and round, by each second request.
     LoopWithin,
-    /// Items end: their keys are asked for on, but the values are others.
+    /// Items end: their keys are still requested, but with new values.
     Ends,
     /// The most popular key is a new one, 20 requests later it is the second.
     Drifts,

@@ -45,7 +45,7 @@ struct Args {
     /// Gets of each server of a pair.
     #[arg(long, default_value_t = 3_000_000)]
     gets: u64,
-    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    /// Also write the tables to this file, from which `cargo xtask docs` fills a document.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What cargo says to every bench.

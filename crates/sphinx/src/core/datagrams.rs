@@ -106,7 +106,7 @@ impl<R: Reactor> Core<R> {
             if output.is_empty() {
                 self.buffers.give(std::mem::take(output));
             }
-            // `quit` and overlong lines do not close anything here: there is no connection.
+            // `quit` and overlong lines close nothing: datagrams have no connection.
             self.forget_text(&mut client);
             let Some(text) = client.frames.as_mut().and_then(|frames| frames.next()) else { break };
             self.serve_text(reactor, &mut client, &text);

@@ -19,8 +19,8 @@ const LOOK: Nanos = Nanos::from_millis(10);
 const GLANCE: Nanos = Nanos::from_millis(100);
 /// Looks without progress after which a holder is closed: the most, and the least.
 const PATIENCE: (usize, usize) = (10, 2);
-/// What a holder has to send or read in that time. Units: bytes. Source: a segment of loopback is 64 KiB, of Ethernet
-/// 1.5 KB; less than 40 kB/s holds up clients that are a thousand times as fast.
+/// Bytes that a holder must send or read in that time. Units: bytes. Source: a segment of loopback is 64 KiB, of
+/// Ethernet 1.5 KB; less than 40 kB/s holds up clients that are a thousand times as fast.
 const PROGRESS: usize = 4 << 10;
 
 /// A thread's connections that hold memory.

@@ -50,7 +50,7 @@ impl<R: Reactor> Core<R> {
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"slabs" => self.everywhere(reactor, client, Reply::Wanted, Finish::Slabs, || Work::Report),
-            // There is no external storage, for which memcached answers the same.
+            // Without external storage memcached answers the same.
             b"extstore" => self.answer(reactor, client, Reply::Wanted, reply::END),
             b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
             b"conns" => {

@@ -169,7 +169,8 @@ fn answer(request: &[u8], text: &dyn Fn(Format) -> String) -> Vec<u8> {
     answer
 }
 
-/// Whether only the head is asked for, and the path of a `GET` or `HEAD`; `None` if it is neither. A proxy sends the whole URL.
+/// Whether the method is `HEAD`, and the path; `None` for a method other than `GET` and `HEAD`. A proxy sends the
+/// whole URL.
 fn target(request: &[u8]) -> Option<(bool, &str)> {
     let line = request.trim_ascii_start().split(|b| matches!(*b, b'\r' | b'\n')).next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
@@ -290,7 +291,7 @@ mod tests {
             stream
         };
         let request = "GET /metrics HTTP/1.1\r\n\r\n";
-        // Some say nothing, some half of it, and some read nothing of the answer.
+        // Some send nothing, some half of a request, and some never read the answer.
         let others: Vec<TcpStream> =
             (0..CLIENTS_MAX).map(|i| half(["", "GET /met", request][i % 3])).collect();
         let began = Instant::now();

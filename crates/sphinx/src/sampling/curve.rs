@@ -2,12 +2,11 @@ use super::histogram::Histogram;
 use super::stack::{self, Bounds, KEYS, Stack};
 use super::{KeyEvent, Sample};
 
-/// Half of what is known is this old. Units: minutes.
+/// Half-life of the counts. Units: minutes.
 const HALF_LIFE: f64 = 10.0;
-/// Keys that were not used for so long are forgotten, so that those of an old load leave room for new ones.
-/// Units: seconds.
+/// Age at which an unused key is forgotten, to make room for the keys of a new load. Units: seconds.
 const AGE: u32 = 3_600;
-/// Keys are known as far as this multiple of the memory, somewhat more than the most that is told.
+/// Largest distance of the tracked keys, in multiples of the memory: somewhat beyond the curve's end.
 const DEPTH: u64 = 10;
 /// How long newly sampled keys are only learnt: their first uses are not the first of all. Units: seconds.
 const LEARNING: u32 = 600;
@@ -16,7 +15,7 @@ const KEYS_MIN: usize = 128;
 /// If all misses are more than the sampled ones by this factor, the others are those of a few keys that are read often and
 /// were never stored, and no memory makes them hits.
 const UNKNOWN: f64 = 1.25;
-/// With fewer sampled reads nothing is told: the standard error of a ratio is then up to 5 points.
+/// Fewest sampled reads for a curve: the standard error of a ratio is then up to 5 points.
 const READS_MIN: f64 = 100.0;
 
 /// The hit ratio of an LRU cache by its memory, from the reads of some keys: SHARDS of a fixed size, weighted by the memory

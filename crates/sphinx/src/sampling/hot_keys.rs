@@ -7,7 +7,7 @@ use proto_memcache::server::reply::list::percent_encode;
 const COUNTED: usize = 512;
 /// Keys that a thread passes on.
 const PASSED: usize = 64;
-/// Keys that are told.
+/// Keys reported.
 pub(super) const TOLD: usize = 20;
 /// Half of a count is this old. Units: seconds.
 const HALF_LIFE: f64 = 60.0;
@@ -134,7 +134,7 @@ mod tests {
         let expect = vec![("b%20c".to_owned(), 0.625), ("a".to_owned(), 0.375)];
         assert_eq!(hottest(&[&one, &other]), Hottest(expect));
         assert_eq!(hottest(&[]), Hottest::default());
-        // An empty key is no key of memcached's, and the total of a thread here.
+        // memcached has no empty key; here it stands for the total of a thread.
         assert_eq!(hottest(&[&HotKeys::default()]), Hottest::default());
     }
 

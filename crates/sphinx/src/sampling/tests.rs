@@ -39,7 +39,7 @@ impl Exact {
         }
     }
 
-    /// A read, followed by a store where it missed; returns the distance.
+    /// A read, followed by a store after a miss; returns the distance.
     fn read(&mut self, key: u64, size: u32) -> Option<u64> {
         let distance = self.last.insert(key, self.uses).map(|last| {
             let (mut at, mut before) = (last, 0_u64);
@@ -220,7 +220,7 @@ proptest! {
             (10_000..60_000_u64).prop_map(|keys| Load::Loop { keys }),
             (10_000..100_000_u64).prop_map(|keys| Load::ZipfAndScan { keys }),
         ],
-        // None is near a multiple of the length of a loop, where a curve has a step.
+        // All differ from multiples of the length of a loop, at which a curve has a step.
         part in 0.3..0.45_f64,
         threads in 1..5_u64,
         seed in 0..1_000_000_u64,

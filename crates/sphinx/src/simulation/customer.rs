@@ -22,7 +22,7 @@ pub(super) const LARGE: usize = 300_000;
 /// Fewer requests than these are sent at once.
 pub(super) const REQUESTS_MAX: u32 = 12;
 
-/// A protocol: what one connection sends, and the answers that it expects.
+/// A protocol: the requests of one connection, and the answers that it expects.
 pub(super) trait Dialect: Default {
     /// The purpose of the client's random numbers.
     const PURPOSE: u32;

@@ -150,7 +150,7 @@ impl Visitor {
         let Some(item) = self.items.get(&asked.key) else {
             return assert!(!there, "key-{} has come back", asked.key);
         };
-        // The seconds in which its expiry was set, and those of the question, each as a known range.
+        // Ranges that contain the second in which its expiry was set, and the second of the read.
         let (is_over, is_not) = item.ends.map_or((false, true), |(from, to, span)| {
             (second(earlier(asked.at)) >= second(to) + span, second(now) < second(earlier(from)) + span)
         });

@@ -1,4 +1,4 @@
-//! `stats mrc` and `stats hotkeys`: what is known from [samples](crate::sampling) of the requests.
+//! `stats mrc` and `stats hotkeys`: estimates from [samples](crate::sampling) of the requests.
 
 use proto_memcache::server::reply;
 use units::Bytes;
@@ -6,7 +6,7 @@ use units::Bytes;
 use super::Line;
 use crate::sampling::{Hottest, Reading};
 
-/// Appends the answer to `stats mrc`: the hit ratio of an LRU cache by its memory. `None` if nothing is sampled.
+/// Appends the answer to `stats mrc`: the hit ratio of an LRU cache by its memory. `None` without samples.
 pub(crate) fn curve(reading: Option<&Reading>, out: &mut Vec<u8>) {
     let line: Line<'_> = &mut |name, value| reply::stat(out, &format!("mrc:{name}"), &value.to_string());
     if let Some(reading) = reading {

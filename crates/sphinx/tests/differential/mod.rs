@@ -28,7 +28,7 @@ use talk::Answers;
 /// Default number of sequences per server.
 const SEQUENCES: u64 = 200;
 
-/// One sequence in so many is of the binary protocol.
+/// One sequence in this many is of the binary protocol.
 const BINARY: u64 = 4;
 
 /// How long a server is compared.

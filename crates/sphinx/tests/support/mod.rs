@@ -64,7 +64,7 @@ impl Words {
 
 /// Starts `sphinxd` on a free port and waits until it is ready.
 pub(crate) fn sphinxd(args: &str) -> Running {
-    // A Unix socket is alone unless the network is asked for.
+    // A Unix socket is the only one unless a port is given.
     let network = if args.contains("-s ") { "-l 127.0.0.1" } else { "" };
     let mut process = spawn(&format!("-p 0 {network} {args}"));
     let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
