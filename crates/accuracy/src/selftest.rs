@@ -6,9 +6,10 @@
 
 use anyhow::Result;
 use dist::{Gap, Process};
-use null_server::{Service, Stalls};
 use openloop::{Endpoint, Load, Plan};
 use reactor::allowed_cpus;
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use units::{Nanos, Rate};
 
 use crate::known::{SIMULATED, measure, plan, simulate};

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use dist::Gap;
-use null_server::{Service, Stalls};
 use openloop::{Footing, judge_strictly};
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use results::{Noise, Verdict};
 use serde::Serialize;
 use units::Nanos;

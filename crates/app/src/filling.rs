@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use datasets::people::{People, Table};
 use launch::{Process, Spec};
-use people::{People, Table};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 

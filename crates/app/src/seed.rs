@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use people::People;
+use datasets::people::People;
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -409,8 +409,8 @@ impl Plan {
         let context = BTreeMap::from([("settings", settings)]);
         let cost = crate::template::value(&crate::template::environment(found), text, &context)?;
         let cost = u32::try_from(cost).map_err(|e| format!("the cost of a hash, '{text}': {e}"))?;
-        people::hash(cost).ok_or_else(|| {
-            let (least, most) = (people::COSTS.start(), people::COSTS.end());
+        datasets::people::hash(cost).ok_or_else(|| {
+            let (least, most) = (datasets::people::COSTS.start(), datasets::people::COSTS.end());
             format!("there is no hash of cost {cost}; choose one from {least} to {most}")
         })
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use app::{PeopleSet, Plan, Running};
-use people::{People, Table};
+use datasets::people::{People, Table};
 
 const APP: &str = r#"
 name = "kept"

@@ -129,9 +129,9 @@ fn data_are_made_once_and_are_there_again_after_each_start() {
     let mut running = fixture.plan().start().unwrap();
     assert_eq!(fixture.made(), 1, "the second start finds them");
     let data = own(&running, "keeper").join("data");
-    let people = people::People::new(20, 1).unwrap();
+    let people = datasets::people::People::new(20, 1).unwrap();
     let mut users = Vec::new();
-    people::Table::Users.write(&people, people::hash(11).unwrap(), &mut users).unwrap();
+    datasets::people::Table::Users.write(&people, datasets::people::hash(11).unwrap(), &mut users).unwrap();
     assert_eq!(read(data.join("users")).as_bytes(), users, "the settings of the service count");
     let schema = read(data.join("schema"));
     assert!(schema.starts_with("schema\nid,name,display,hash,created\na,b,state,since\n"), "{schema}");

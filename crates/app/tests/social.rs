@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use app::{Error, PeopleSet, Plan, Running};
-use people::People;
+use datasets::people::People;
 use serde_json::Value;
 use tempfile::TempDir;
 

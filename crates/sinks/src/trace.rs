@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use breakdown::Names;
 use results::{KeptProcess, KeptRequest, KeptTraces, Part, RequestOutcome, TracedRequest};
-use traces::{Kind, Outcome, Span, join};
+use traces::{Kind, Names, Outcome, Span, join, store_method};
 use units::Nanos;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -157,7 +156,7 @@ impl<'a> Telling<'a> {
         for segment in
             joined.iter().filter(|_| is_completed).flat_map(|one| one.parts_of(Nanos(service_time)))
         {
-            *parts.entry(Part::name(breakdown::part(segment.part))).or_default() += segment.time.0;
+            *parts.entry(segment.part.name()).or_default() += segment.time.0;
         }
         if !parts.is_empty() && sent > intended_ns {
             parts.insert(Part::name(Part::BeforeSending), sent - intended_ns);
@@ -220,7 +219,7 @@ impl<'a> Telling<'a> {
         let method = match span.kind {
             Kind::Server => self.names.method(span.service, span.method),
             Kind::Client => self.names.method(span.peer, span.method),
-            Kind::Store => breakdown::store_method(span.method),
+            Kind::Store => store_method(span.method),
         };
         let shift = i128::from(self.offset(span));
         let moments = names.iter().zip(span.stamps).map(|(name, at)| (*name, moved(at, shift)));

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use datasets::videos::Catalog;
 use launch::Interrupt;
 use spec::workload::VideoSet;
-use videos::Catalog;
 use workloads::sets::{self, Set, Videos, Work};
 use workloads::web::FileSet;
 

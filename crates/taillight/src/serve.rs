@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::Gap;
 use lab::TargetName;
-use null_server::{Dialect, NullServer, Service, Stalls};
 use reactor::{Address, Epoll, Reactor, pin_to};
+use reference_servers::Stalls;
+use reference_servers::null::{Dialect, NullServer, Service};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, CpuList, Nanos};
 
@@ -122,9 +123,6 @@ fn parse_stalls(text: &str) -> Result<(Nanos, Nanos), String> {
     Ok((every, time))
 }
 
-/// Stalls are planned for this long: a day.
-const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
-
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
         Subject::Sphinx(args) if args.around.is_given() => {
@@ -192,9 +190,9 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
         "memcached" => Dialect::memcached(args.value_size.0 as usize),
         _ => Dialect::Lines,
     };
-    let stalls = args.stall.map_or_else(Stalls::default, |(every, time)| {
-        Stalls::periodic(reactor.now(), every, time, STALLS_UNTIL.0 / every.0)
-    });
+    let stalls = args
+        .stall
+        .map_or_else(Stalls::default, |(every, time)| Stalls::periodic(reactor.now(), every, time, u64::MAX));
     let service = match (args.service, args.stall) {
         (ServiceTime::None, None) => Service::Instant,
         (ServiceTime::None, Some(_)) => Service::Queue { time: Gap::Constant(0.0), stalls, seed: args.seed },

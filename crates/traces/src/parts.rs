@@ -2,37 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use results::Part;
 use units::Nanos;
 
 use crate::span::{Kind, Span};
 use crate::tree::{Call, Request, Served};
 
-/// Where a moment of the critical path was spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Waiting for a connection.
-    Pool,
-    /// Encoding or decoding a message, or handing it to the kernel.
-    Codec,
-    /// The request waiting for a thread of its service.
-    Queue,
-    /// On the way between two services, in either direction: kernels, the network, a socket that was not read yet.
-    Transit,
-    /// The service itself working, or waiting for something without a span.
-    Application,
-    /// In a database or a cache.
-    Store,
-    /// A call under way whose other end is unknown.
-    Unexplained,
-    /// Between the client and the service at which requests come in, in either direction: only in
-    /// [`Request::parts_of`].
-    Front,
-}
-
 /// A piece of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of the service that the time belongs to: the called one, except for [`Part::Pool`] and the codec of a
+    /// The number of the service that the time belongs to: the called one, except for [`Part::PoolWait`] and the codec of a
     /// call, which belong to the caller.
     pub service: u16,
     /// The called store or service if the segment is of a call; else 0.
@@ -161,7 +140,7 @@ fn of_call(call: &Call) -> Vec<Segment> {
         path.push(service, peer, Part::Store, span.length());
         return path.segments;
     }
-    path.push(service, peer, Part::Pool, span.between(0, 1));
+    path.push(service, peer, Part::PoolWait, span.between(0, 1));
     path.push(service, peer, Part::Codec, span.between(1, 3));
     path.segments.extend(of_wire(span, call.served.as_deref()));
     path.push(service, peer, Part::Codec, span.between(4, 5));

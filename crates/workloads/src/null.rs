@@ -3,7 +3,7 @@
 use openloop::{Parsed, Parts, Workload};
 use spec::{Chapter, Entry, Section};
 
-/// Sends an empty line's worth of request and expects `ok`, as `null_server::Dialect::Lines` answers.
+/// Sends an empty line's worth of request and expects `ok`, as `reference_servers::null::Dialect::Lines` answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 

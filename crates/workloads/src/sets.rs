@@ -16,7 +16,7 @@ mod work;
 use std::fmt;
 use std::path::Path;
 
-use videos::{Catalog, Entry, RUNGS};
+use datasets::videos::{Catalog, Entry, RUNGS};
 
 use crate::web::FileSet;
 pub use check::check;
@@ -133,7 +133,7 @@ impl Set {
             }
             (Set::Videos(videos), FileOrigin::Index) => {
                 let index = videos.catalog.index(videos.is_real);
-                Some(SetContent::Video(videos::Body::text(index.into_bytes())))
+                Some(SetContent::Video(datasets::videos::Body::text(index.into_bytes())))
             }
             _ => None,
         }

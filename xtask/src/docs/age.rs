@@ -9,8 +9,8 @@ const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crat
 /// Sources of the targets that have no application with crates of its own in `apps`.
 const SERVERS: [(&str, &[&str]); 3] = [
     ("sphinx", &["crates/cache-store/src", "crates/proto-memcache/src", "crates/sphinx/src"]),
-    ("null", &["crates/null-server/src"]),
-    ("video-server", &["crates/video-server/src", "crates/videos/src"]),
+    ("null", &["crates/reference-servers/src/null"]),
+    ("video-server", &["crates/reference-servers/src/video", "crates/datasets/src/videos"]),
 ];
 /// The files of a study, in its folder. Its README and its results are made from them.
 const STUDY: [&str; 2] = ["claims.toml", "study.toml"];

@@ -7,19 +7,8 @@ use crate::metadata::{Dependency, Package};
 use crate::repository::Repository;
 
 /// Crates without clocks, sockets and threads; the same input gives the same output on every machine.
-pub(super) const PURE: &[&str] = &[
-    "units",
-    "spec",
-    "dist",
-    "hist",
-    "stats",
-    "proto-memcache",
-    "proto-http",
-    "cache-store",
-    "videos",
-    "people",
-    "traces",
-];
+pub(super) const PURE: &[&str] =
+    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store", "datasets"];
 
 enum Rule {
     /// No crate of `from` may reach any crate of `to`.
@@ -44,7 +33,7 @@ const RULES: &[Rule] = &[
     },
     Rule::Only { from: PURE, to: PURE, why: "a pure crate does without clocks, sockets and threads" },
     Rule::Never {
-        from: &["sphinx", "video-server"],
+        from: &["sphinx", "reference-servers"],
         to: &["openloop", "workloads"],
         why: "server and generator share codec, reactor and pure crates only, so that one cannot hide the other's fault",
     },
@@ -60,16 +49,16 @@ const RULES: &[Rule] = &[
     },
     Rule::Never {
         from: &["trial"],
-        to: &["lab", "app", "knobs", "probes", "report", "sphinx", "null-server", "video-server"],
+        to: &["lab", "app", "knobs", "probes", "report", "sphinx", "reference-servers"],
         why: "a trial runs wherever an agent is; what plans, serves, changes, observes or draws is elsewhere",
     },
     Rule::Never {
         from: &["app"],
-        to: &["workloads", "sphinx", "null-server", "video-server", "lab"],
+        to: &["workloads", "sphinx", "reference-servers", "lab"],
         why: "an application is data, and its programs are met as processes",
     },
     Rule::Never {
-        from: &["reactor", "openloop", "workloads", "sphinx", "null-server", "video-server"],
+        from: &["reactor", "openloop", "workloads", "sphinx", "reference-servers"],
         to: &["agent"],
         why: "the control channel's runtime must not run where load is generated or served",
     },
@@ -84,8 +73,8 @@ const RULES: &[Rule] = &[
         why: "what is kept must be readable without the program that made it",
     },
     Rule::Only {
-        from: &["breakdown"],
-        to: &["units", "spec", "hist", "stats", "traces", "results"],
+        from: &["traces"],
+        to: &["units", "spec", "hist", "stats", "results"],
         why: "spans and times come from outside as values, so that a test decides what they are",
     },
     Rule::Never {
@@ -179,7 +168,7 @@ mod tests {
                 found.iter().filter_map(|f| Some(f.problem.split_once(" must never")?.0)).collect();
             assert_eq!(arrows, expect);
         };
-        check_arrows(&[("openloop", &["reactor", "results", "null-server(dev)"])], &[]);
+        check_arrows(&[("openloop", &["reactor", "results", "reference-servers(dev)"])], &[]);
         check_arrows(&[("openloop", &["proto-http"])], &["openloop → proto-http"]);
         check_arrows(&[("openloop", &["workloads(dev)"])], &["openloop → workloads"]);
         check_arrows(
@@ -187,7 +176,10 @@ mod tests {
             &["openloop → reactor → proto-memcache"],
         );
         // Dependencies of a test helper do not count.
-        check_arrows(&[("openloop", &["null-server(dev)"]), ("null-server", &["proto-memcache"])], &[]);
+        check_arrows(
+            &[("openloop", &["reference-servers(dev)"]), ("reference-servers", &["proto-memcache"])],
+            &[],
+        );
         check_arrows(&[("dist", &["units", "stats(dev)", "rand"]), ("rand", &[])], &["dist → rand"]);
         check_arrows(&[("cache-store", &["proto-memcache", "reactor"])], &["cache-store → reactor"]);
         check_arrows(&[("hist", &["reactor(dev)"])], &["hist → reactor"]);
@@ -208,7 +200,7 @@ mod tests {
         check_arrows(&[("spec", &["units", "dist"])], &["spec → dist"]);
         check_arrows(&[("report", &["results", "lab"])], &["report → lab"]);
         check_arrows(&[("results", &["units", "spec", "hist", "stats", "host"])], &["results → host"]);
-        check_arrows(&[("breakdown", &["lab"])], &["breakdown → lab"]);
+        check_arrows(&[("traces", &["lab"])], &["traces → lab"]);
         check_arrows(
             &[("knobs", &["probes"]), ("probes", &["knobs"])],
             &["knobs → probes", "probes → knobs"],

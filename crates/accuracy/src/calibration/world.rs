@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use dist::Gap;
-use null_server::{Dialect, NullServer, Service};
 use openloop::{Footing, Generator, Plan, Recording, WhenAbsent};
+use reference_servers::null::{Dialect, NullServer, Service};
 use results::Reading;
 use trial::Watch;
 use units::{Nanos, Time};
@@ -196,7 +196,7 @@ impl World<'_> {
         let (of_generator, of_server) = (stops(), stops());
         let time = Gap::Exponential(service.0 as f64);
         let service =
-            Service::Queue { time, stalls: null_server::Stalls::at(of_server), seed: chance.seed() };
+            Service::Queue { time, stalls: reference_servers::Stalls::at(of_server), seed: chance.seed() };
         let server = NullServer::new(Dialect::Lines, service, false).delayed(delay);
         Ok(known::simulate_on(plan, server, &of_generator))
     }

@@ -1,5 +1,5 @@
 use dist::{Gap, Purpose, Streams};
-use null_server::Stalls;
+use reference_servers::Stalls;
 use units::{Nanos, Time};
 
 /// Service time of each request, determined by the request's number alone.

@@ -1,6 +1,7 @@
 use anyhow::{Context, Result};
 use dist::Gap;
-use null_server::{Service, Stalls};
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use serde::Serialize;
 use stats::Queue;
 use units::{Nanos, Time};

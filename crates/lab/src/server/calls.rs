@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use breakdown::CallCount;
 use hist::Latency;
 use results::ServiceUsage;
-use traces::Edge;
+use traces::{CallCount, Edge};
 use units::Nanos;
 
 /// How the names of counters of an edge begin: `edge.CALLEE.METHOD.FIGURE`.

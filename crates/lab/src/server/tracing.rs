@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use app::{App, Running};
-use breakdown::{Names, Observed};
 use results::{Coverage, Invalid, Reason, RequestOutcome, ServiceUsage, TracedRequests, Traces, Trial};
-use traces::{SpanFile, TraceId};
+use traces::{Names, Observed, SpanFile, TraceId};
 use units::Nanos;
 
 use super::spans::{self, Awaited};
@@ -106,9 +105,9 @@ struct Gathering<'a> {
     entrance: u16,
     names: &'a Names,
     requests: &'a TracedRequests,
-    sampled: Vec<breakdown::Sampled>,
-    by_lot: BTreeMap<String, breakdown::ByLot>,
-    calls: &'a BTreeMap<traces::Edge, breakdown::CallCount>,
+    sampled: Vec<traces::Sampled>,
+    by_lot: BTreeMap<String, traces::ByLot>,
+    calls: &'a BTreeMap<traces::Edge, traces::CallCount>,
 }
 
 impl Awaited for Gathering<'_> {
@@ -122,7 +121,7 @@ impl Awaited for Gathering<'_> {
     }
 
     fn found(&mut self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> (Traces, bool) {
-        let traces = breakdown::summary(&Observed {
+        let traces = traces::summary(&Observed {
             one_in: self.requests.one_in,
             entrance: self.entrance,
             names: self.names,
@@ -196,10 +195,10 @@ fn numbers(app: &App) -> BTreeMap<&str, (u16, &[String])> {
     app.services.iter().filter_map(|one| Some((one.name.as_str(), (one.number?, &one.methods[..])))).collect()
 }
 
-fn sampled(requests: &TracedRequests) -> Vec<breakdown::Sampled> {
+fn sampled(requests: &TracedRequests) -> Vec<traces::Sampled> {
     let one = |request: &results::TracedRequest| {
         let since = |earlier: u64| Nanos(request.done_ns.saturating_sub(earlier));
-        Some(breakdown::Sampled {
+        Some(traces::Sampled {
             trace: TraceId(u128::from_str_radix(&request.trace, 16).ok()?.to_be_bytes()),
             operation: request.operation.clone(),
             response_time: since(request.intended_ns),
@@ -210,11 +209,9 @@ fn sampled(requests: &TracedRequests) -> Vec<breakdown::Sampled> {
     requests.requests.iter().filter_map(one).collect()
 }
 
-fn by_lot(requests: &TracedRequests) -> BTreeMap<String, breakdown::ByLot> {
-    let lot = |lot: &results::ByLot| breakdown::ByLot {
-        traced: lot.traced.clone(),
-        untraced: lot.untraced.clone(),
-    };
+fn by_lot(requests: &TracedRequests) -> BTreeMap<String, traces::ByLot> {
+    let lot =
+        |lot: &results::ByLot| traces::ByLot { traced: lot.traced.clone(), untraced: lot.untraced.clone() };
     requests.by_lot.iter().map(|(operation, both)| (operation.clone(), lot(both))).collect()
 }
 

@@ -2,9 +2,9 @@
 //! describe the server.
 
 use dist::{Arrivals, Gap, Process, Streams};
-use null_server::Stalls;
 use openloop::{Footing, Load, Recording, Schedule, WhenAbsent, judge_strictly};
 use proptest::prelude::*;
+use reference_servers::Stalls;
 use results::{Basis, Verdict};
 use units::{Nanos, Rate, Time};
 

@@ -1,6 +1,7 @@
 use dist::Gap;
-use null_server::{Service, Stalls};
 use openloop::{Binding, Tally};
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use units::Nanos;
 
 use crate::simulation::{START, Setup, assert_close};

@@ -1,8 +1,8 @@
 //! Virtual clients: whose connection takes which arrival.
 
 use dist::Gap;
-use null_server::Stalls;
 use openloop::Binding;
+use reference_servers::Stalls;
 use stats::ChiSquare;
 use units::Nanos;
 

@@ -1,9 +1,10 @@
 //! The closed loop: throughput by arithmetic, the stalls that it hides, and the correction for them.
 
 use dist::Gap;
-use null_server::{Service, Stalls};
 use openloop::{Load, Recording, judge_strictly};
 use reactor::sim::Costs;
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use results::Verdict;
 use units::Nanos;
 

@@ -1,8 +1,9 @@
 //! A load that is cut among generators is the load that one generator would have offered.
 
 use dist::Gap;
-use null_server::{Service, Stalls};
 use openloop::Recording;
+use reference_servers::Stalls;
+use reference_servers::null::Service;
 use units::{Nanos, Time};
 
 use crate::simulation::{START, Setup, assert_accounted};

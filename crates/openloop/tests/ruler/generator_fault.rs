@@ -1,9 +1,9 @@
 //! The verdicts: whose fault it was.
 
 use dist::Gap;
-use null_server::Stalls;
 use openloop::judge_strictly;
 use reactor::sim::Costs;
+use reference_servers::Stalls;
 use results::{Reason, Verdict};
 use units::Nanos;
 

@@ -1,8 +1,8 @@
 //! Time that the host took from the server is not charged to the server, nor a plain overload to the host.
 
 use dist::Gap;
-use null_server::Stalls;
 use openloop::{Load, Recording, Taken, judge_strictly};
+use reference_servers::Stalls;
 use results::{Reason, Verdict};
 use units::Nanos;
 
@@ -58,11 +58,11 @@ fn a_backlog_that_grows_only_while_others_have_the_processor_is_the_hosts() {
     let mut setup = Setup::new(20_000.0, Gap::Exponential(20_000.0), Stalls::default(), 213);
     setup.plan.window = Nanos::from_secs(4);
     let from = crate::simulation::START + setup.plan.warmup + Nanos::from_secs(3);
-    let null_server::Service::Queue { time, seed, .. } = setup.service else {
+    let reference_servers::null::Service::Queue { time, seed, .. } = setup.service else {
         unreachable!("it has a queue")
     };
     let stalls = Stalls::once(from, Nanos::from_secs(1));
-    setup.service = null_server::Service::Queue { time, stalls, seed };
+    setup.service = reference_servers::null::Service::Queue { time, stalls, seed };
     let load = setup.plan.load.clone();
     let mut recording = setup.run();
     let server = judge_strictly(&recording, &load, Vec::new());

@@ -2,8 +2,8 @@
 
 use dist::Gap;
 use hist::LivePoint;
-use null_server::Stalls;
 use reactor::queue;
+use reference_servers::Stalls;
 use units::Nanos;
 
 use crate::simulation::Setup;

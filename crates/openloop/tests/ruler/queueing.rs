@@ -1,5 +1,5 @@
 use dist::Gap;
-use null_server::Stalls;
+use reference_servers::Stalls;
 use stats::Queue;
 use units::Nanos;
 

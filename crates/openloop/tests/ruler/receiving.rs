@@ -2,9 +2,9 @@
 
 use dist::{Arrivals, Gap, Process, Purpose, Streams};
 use hist::WindowSelection;
-use null_server::Stalls;
 use openloop::{Footing, Load, Recording, Schedule, WhenAbsent, judge_strictly};
 use rand::RngExt;
+use reference_servers::Stalls;
 use results::{Basis, Reason, Verdict};
 use units::{Nanos, Rate, Time};
 
@@ -79,8 +79,11 @@ fn earlier_answers_of_a_stamped_receive_may_be_late() {
     setup.connections(1);
     let rate = Rate::new(10_000.0).unwrap();
     setup.plan.load = Load::steady(Process::Constant, rate);
-    setup.service =
-        null_server::Service::Queue { time: Gap::Constant(20e3), stalls: Stalls::default(), seed: 1 };
+    setup.service = reference_servers::null::Service::Queue {
+        time: Gap::Constant(20e3),
+        stalls: Stalls::default(),
+        seed: 1,
+    };
     // It stands still for 600 µs: due requests are sent late, and earlier answers are read with the next.
     setup.generator_stalls =
         (0..200).map(|i| (START + Nanos::from_micros(100_010 * i + 105), STALL)).collect();

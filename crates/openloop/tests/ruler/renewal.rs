@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use dist::Gap;
-use null_server::Stalls;
 use openloop::{Binding, Closed, Parsed, Parts, Recording, Then, Workload};
 use reactor::sim::{Program, SimReactor};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
+use reference_servers::Stalls;
 use units::{Nanos, Time};
 
 use crate::simulation::{Setup, assert_accounted};

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use dist::{Arrivals, Gap, Process, Streams};
 use hist::Latency;
-use null_server::Stalls;
 use openloop::{Recording, Schedule};
 use reactor::sim::Costs;
+use reference_servers::Stalls;
 use units::{Nanos, Rate, Time};
 
 use crate::simulation::{START, Setup};

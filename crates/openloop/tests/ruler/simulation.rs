@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Process};
 use hist::LivePoint;
-use null_server::{Dialect, NullServer, Service, Stalls};
 use openloop::{
     Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Recording, Tally, WhenAbsent, Workload,
 };
 use reactor::Reactor;
 use reactor::queue::Producer;
 use reactor::sim::{Costs, Faults, Program, SimReactor, StreamFaults, World};
+use reference_servers::Stalls;
+use reference_servers::null::{Dialect, NullServer, Service};
 use units::{Nanos, Rate, Time};
 
 use crate::scripted::{Ask, Obedient, Scripted};

@@ -1,7 +1,7 @@
 //! The coordinated-omission test: a planted stall must show as arithmetic says.
 
 use dist::Gap;
-use null_server::Stalls;
+use reference_servers::Stalls;
 use units::{Nanos, Time};
 
 use crate::simulation::{START, Setup, assert_close};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dist::{Arrivals, Gap, Trace};
-use null_server::Stalls;
 use openloop::{Load, Recording, judge_strictly};
+use reference_servers::Stalls;
 use results::{Reason, Verdict};
 use units::{Nanos, Rate};
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use breakdown::{ByLot, CallCount, Names, Observed, Sampled, summary};
 use hist::Latency;
 use results::*;
-use traces::{Edge, Kind as End, Origin, Outcome, Span, SpanFile, TraceId};
+use traces::{
+    ByLot, CallCount, Edge, Kind as End, Names, Observed, Origin, Outcome, Sampled, Span, SpanFile, TraceId,
+    summary,
+};
 use units::Nanos;
 
 use super::{Plan, Server, empty, noise, trial};

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use datasets::people::{Degrees, People, Table, community_size, hash, mean_degree};
 use lab::{Seed, Server, ServerOptions, TargetName};
 use launch::Interrupt;
-use people::{Degrees, People, Table, community_size, hash, mean_degree};
 use spec::workload::Users;
 
 use crate::shown::make_data;

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use datasets::videos::Catalog;
 use launch::Interrupt;
 use reactor::{Address, Epoll, Reactor, Waker, pin_to};
+use reference_servers::Stalls;
+use reference_servers::video::{Faults, Limits, ServerCounters, VideoServer};
 use spec::workload::VideoSet;
 use units::{CpuList, Nanos};
-use video_server::{Faults, Limits, ServerCounters, Stalls, VideoServer};
-use videos::Catalog;
 
 use super::{parse_stalls, raise_limit};
 
@@ -74,10 +75,8 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
         // Its receiver waits for it.
         let _ = told.send((address, reactor.waker()));
         drop(told);
-        let stalls = args.stall.map_or(Stalls::None, |(every, span)| Stalls::Every {
-            start: reactor.now(),
-            every,
-            span,
+        let stalls = args.stall.map_or_else(Stalls::default, |(every, span)| {
+            Stalls::periodic(reactor.now(), every, span, u64::MAX)
         });
         let limits = Limits { connections: args.connections, ..Limits::default() };
         let counts = Arc::clone(&counts);

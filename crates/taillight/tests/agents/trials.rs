@@ -121,17 +121,17 @@ fn two_machines_offer_exactly_the_load_of_one() {
 
 /// A server of videos on this machine, where all of the lab reach it.
 fn videos(lab: &Lab) -> String {
-    let catalog = videos::Catalog::new(&"20x1/640".parse().unwrap(), 1).unwrap();
+    let catalog = datasets::videos::Catalog::new(&"20x1/640".parse().unwrap(), 1).unwrap();
     let at = reactor::Address::Tcp(format!("{}:0", lab.net.address(250)).parse().unwrap());
     let (send, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut reactor = reactor::Epoll::new().unwrap();
         send.send(reactor::Reactor::listen(&mut reactor, &at).unwrap().to_string()).unwrap();
-        let (faults, limits) = ("".parse().unwrap(), video_server::Limits::default());
-        let mut server = video_server::VideoServer::new(
+        let (faults, limits) = ("".parse().unwrap(), reference_servers::video::Limits::default());
+        let mut server = reference_servers::video::VideoServer::new(
             catalog,
             faults,
-            video_server::Stalls::None,
+            reference_servers::Stalls::default(),
             limits,
             Arc::default(),
         );

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use datasets::videos::Catalog;
 use tempfile::TempDir;
-use videos::Catalog;
 use workloads::sets::{MARKER, PARTIAL, Set, Videos};
 
 use crate::fileset::{Mounted, fileset, says};
@@ -257,7 +257,7 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         panic!("it holds something else");
     };
     for (video, rung) in (0..2).flat_map(|video| (0..4).map(move |rung| (video, rung))) {
-        let lines = videos::RUNGS[rung];
+        let lines = datasets::videos::RUNGS[rung];
         let file = |end: &str| folder.join(format!("v{video:06}/{lines}.{end}"));
         if !catalog.has(video, rung) {
             assert!(!file("mp4").exists());

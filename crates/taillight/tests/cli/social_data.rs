@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use people::{People, Table};
+use datasets::people::{People, Table};
 use tempfile::TempDir;
 
 use crate::run::{finish, refuses, taillight, text};
@@ -122,7 +122,7 @@ fn tables_are_written_whole_and_over_none() {
     assert!(said.contains(&numbers) && said.contains("friends of a user: mean"), "{said}");
     for table in Table::ALL {
         let mut expect = Vec::new();
-        table.write(&people, people::hash(10).unwrap(), &mut expect).unwrap();
+        table.write(&people, datasets::people::hash(10).unwrap(), &mut expect).unwrap();
         assert!(
             fs::read(folder.join(format!("{}.tsv", table.name()))).unwrap() == expect,
             "{}",

@@ -8,10 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use datasets::videos::Catalog;
 use launch::find_program;
 use serde_json::Value;
 use tempfile::TempDir;
-use videos::Catalog;
 
 use crate::browser::Browser;
 use crate::fileset::{fileset, says};
@@ -48,8 +48,11 @@ fn has(address: &str, catalog: &Catalog) {
                 let mut content = catalog.content(video, rung).range(first..last + 1);
                 assert!(content.matches(&body), "{video} {rung} {first}");
             }
-            let (head, body) =
-                get(address, &format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), None);
+            let (head, body) = get(
+                address,
+                &format!("{}/{}.m3u8", catalog.folder(video), datasets::videos::RUNGS[rung]),
+                None,
+            );
             assert!(head.contains("application/vnd.apple.mpegurl"), "{head}");
             assert_eq!(String::from_utf8(body).unwrap(), catalog.playlist(video, rung));
         }

@@ -6,13 +6,14 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use datasets::videos::Catalog;
 use launch::find_program;
 use reactor::{Address, Epoll, Reactor};
+use reference_servers::Stalls;
+use reference_servers::video::{Limits, ServerCounters, VideoServer};
 use results::{Sessions, Trial, Verdict};
 use spec::Workload;
 use tempfile::TempDir;
-use video_server::{Limits, ServerCounters, Stalls, VideoServer};
-use videos::Catalog;
 
 use crate::run::{answers, finish, refuses, taillight, text};
 
@@ -21,7 +22,7 @@ const SET: &str = "20x1/640";
 
 /// A video server in this process, for as long as that lasts.
 fn served(faults: &str) -> String {
-    served_with(faults, Stalls::None)
+    served_with(faults, Stalls::default())
 }
 
 /// The same with stalls of the whole server.
@@ -121,7 +122,7 @@ fn a_server_that_plants_faults_is_seen_through() {
 fn a_server_that_is_late_costs_viewers_their_chunks_and_no_other_arrival() {
     let due = trial(&served(""), &[]).arrivals.intended;
     let check = |faults: &str, stalls: Stalls| {
-        let trial = trial(&served_with(faults, stalls), &[]);
+        let trial = trial(&served_with(faults, stalls.clone()), &[]);
         let a = trial.arrivals;
         // Here a chunk lasts 200 ms, and its request is abandoned after six times this duration.
         assert!(a.timeouts + a.unfinished > 0, "{faults} {stalls:?}: {a:?}");
@@ -132,10 +133,10 @@ fn a_server_that_is_late_costs_viewers_their_chunks_and_no_other_arrival() {
         );
         assert_eq!(a.intended, due, "{faults} {stalls:?}: what is due does not follow from what came");
     };
-    check("delay:5:30s", Stalls::None);
-    check("trickle:5:16B", Stalls::None);
+    check("delay:5:30s", Stalls::default());
+    check("trickle:5:16B", Stalls::default());
     let [every, span] = [2_000, 1_900].map(units::Nanos::from_millis);
-    check("", Stalls::Every { start: units::Time(0), every, span });
+    check("", Stalls::periodic(units::Time(0), every, span, u64::MAX));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_call_and_a_store_follow_each_other() {
         (PHP, 0, Part::Queue, 10),
         (PHP, 0, Part::Codec, 5),
         (PHP, 0, Part::Application, 15),
-        (PHP, PAGE, Part::Pool, 10),
+        (PHP, PAGE, Part::PoolWait, 10),
         (PHP, PAGE, Part::Codec, 10),
         (PHP, PAGE, Part::Transit, 5),
         (PAGE, 0, Part::Queue, 20),

@@ -6,7 +6,7 @@ pub enum SetContent {
     /// A file of a web server.
     Text(web::Content),
     /// A file of a set of videos.
-    Video(videos::Body),
+    Video(datasets::videos::Body),
 }
 
 impl SetContent {
@@ -56,11 +56,11 @@ mod tests {
     #[test]
     fn what_follows_an_offset_is_the_end_of_the_whole() {
         let files = web::FileSet::read("3x1000", 1).unwrap();
-        let catalog = videos::Catalog::new(&"1x1/4096".parse().unwrap(), 1).unwrap();
+        let catalog = datasets::videos::Catalog::new(&"1x1/4096".parse().unwrap(), 1).unwrap();
         let all = [
             SetContent::Text(files.content(2)),
-            SetContent::Video(videos::Body::Media(catalog.content(0, 0))),
-            SetContent::Video(videos::Body::text(catalog.playlist(0, 0).into_bytes())),
+            SetContent::Video(datasets::videos::Body::Media(catalog.content(0, 0))),
+            SetContent::Video(datasets::videos::Body::text(catalog.playlist(0, 0).into_bytes())),
         ];
         for content in all {
             let whole = rest(content.clone());

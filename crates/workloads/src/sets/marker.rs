@@ -1,10 +1,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use datasets::videos::Catalog;
 use serde::{Deserialize, Serialize};
 use spec::workload::VideoSet;
 use units::ParseError;
-use videos::Catalog;
 
 use super::{Set, Videos};
 use crate::web::FileSet;

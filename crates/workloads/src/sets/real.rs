@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::{MANIFEST, Manifest, Set, Sum, Videos};
 use anyhow::{Context, Result, bail};
+use datasets::videos::{CHUNK, PICTURES, RUNGS};
 use launch::{Process, Spec, find_program};
-use videos::{CHUNK, PICTURES, RUNGS};
 
 use super::make::{below, of_disk, unfinished};
 use super::work::{Meter, over_folders};
@@ -167,7 +167,7 @@ fn make_video(
         meter.advance(catalog.size(video, rung))?;
     }
     let master = place.join("master.m3u8");
-    fs::write(&master, videos::master(rungs)).map_err(|e| of_disk(e, root, "write", &master))?;
+    fs::write(&master, datasets::videos::master(rungs)).map_err(|e| of_disk(e, root, "write", &master))?;
     fs::rename(&place, &folder).map_err(|e| of_disk(e, root, "rename", &place))
 }
 

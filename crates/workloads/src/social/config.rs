@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
+use datasets::people::People;
 use dist::{Purpose, Rng, Streams};
-use people::People;
 use proto_http::Url;
 use rand::RngExt;
 use spec::workload::{OperationShare, SocialLimits, SocialMix, SocialOperation};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use datasets::people::{PASSWORD, People};
 use dist::Rng;
-use people::{PASSWORD, People};
 use rand::RngExt;
 
 use crate::social::config::Known;

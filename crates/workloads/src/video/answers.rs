@@ -1,9 +1,9 @@
 //! Judging answers to requests for a part of a video.
 
+use datasets::videos::Body;
 use openloop::{Fault, Parsed, Then};
 use proto_http::{Asked, ContentRange, Head, Response, ResponseParser, Sink};
 use spec::workload::Verify;
-use videos::Body;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::parsed::{cut_off, parsed};

@@ -107,8 +107,8 @@ impl VideoConfig {
 pub(in crate::video) mod tests {
     use std::sync::Arc;
 
+    use datasets::videos::Catalog;
     use spec::workload::Delivery;
-    use videos::Catalog;
 
     use super::*;
     use crate::video::playlist::Loader;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use datasets::videos::{Body, CHUNK, CHUNK_BYTES, Catalog, Entry, RUNGS, duration_at};
 use spec::workload::Delivery;
 use units::Nanos;
-use videos::{Body, CHUNK, CHUNK_BYTES, Catalog, Entry, RUNGS, duration_at};
 
 use crate::video::playlist::{ByteRange, Index, Listing};
 

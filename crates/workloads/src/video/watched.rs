@@ -44,7 +44,7 @@ pub fn watched_at(viewers: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use videos::{CHUNK, duration_at};
+    use datasets::videos::{CHUNK, duration_at};
 
     #[test]
     fn the_curve_is_that_of_the_source() {

@@ -2,9 +2,9 @@
 
 use dist::{Purpose, Streams};
 use rand::RngExt;
+use reference_servers::Stalls;
 use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
 use units::Nanos;
-use video_server::Stalls;
 use workloads::video::Verify;
 
 use crate::simulated::{START, counter};
@@ -44,7 +44,7 @@ fn every_chunk_that_was_due_is_accounted_for() {
         .into();
         if random.random_range(0..3) == 0 {
             let every = Nanos::from_millis(random.random_range(1_000..9_000));
-            setup.stalls = Stalls::Every { start: START, every, span: Nanos(every.0 / 3) };
+            setup.stalls = Stalls::periodic(START, every, Nanos(every.0 / 3), u64::MAX);
         }
         setup.delay = Nanos::from_micros(random.random_range(0..30_000));
         setup.plan.warmup = Nanos::from_millis(random.random_range(0..3_000));

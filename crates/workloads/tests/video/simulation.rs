@@ -3,9 +3,10 @@ use std::sync::Arc;
 use dist::{Popularity, Process};
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use reactor::Address;
+use reference_servers::Stalls;
+use reference_servers::video::{Limits, ServerCounters, VideoServer};
 use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
 use units::{Nanos, Rate};
-use video_server::{Limits, ServerCounters, Stalls, VideoServer};
 use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
 
 use crate::simulated::counter;
@@ -73,7 +74,7 @@ impl Setup {
             },
             config,
             faults: String::new(),
-            stalls: Stalls::None,
+            stalls: Stalls::default(),
             delay: Nanos::ZERO,
         }
     }
@@ -87,7 +88,7 @@ impl Setup {
     pub(crate) fn run(&self) -> Recording {
         let faults = self.faults.parse().unwrap();
         let counts = Arc::new(ServerCounters::default());
-        let mut server = VideoServer::new(catalog(), faults, self.stalls, Limits::default(), counts);
+        let mut server = VideoServer::new(catalog(), faults, self.stalls.clone(), Limits::default(), counts);
         let known = Arc::new(Known::new(&self.config).unwrap());
         let video = Video::new(&known, (0, 1)).unwrap();
         crate::simulated::run(&self.plan, video, &mut server, self.delay)

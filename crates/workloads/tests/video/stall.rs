@@ -2,9 +2,9 @@
 
 use dist::Streams;
 use openloop::{Load, Recording, Schedule};
+use reference_servers::Stalls;
 use spec::workload::Abandon;
 use units::Nanos;
-use video_server::Stalls;
 use workloads::video::{Audience, Viewed, Viewer};
 
 use crate::simulated::{START, counter, distribution};
@@ -152,7 +152,7 @@ fn a_planted_stall_is_exact() {
     for (seed, span, stops) in [(502, 1_500, false), (503, 2_700, true), (504, 4_300, true)] {
         let mut setup = Setup::new(20.0, seed);
         let (from, span) = (ms(7_300), ms(span));
-        setup.stalls = Stalls::Once { from: START + from, span };
+        setup.stalls = Stalls::once(START + from, span);
         let recording = check(&setup, from, span);
         assert!(counter(&recording, "misses").0 > 50, "all who are there miss a chunk");
         let (number, longest) = distribution(&recording, "stall");
@@ -178,7 +178,7 @@ fn a_stall_over_the_end_of_the_window_is_exact() {
     for (seed, from, span) in [(510, 17_900, 4_100), (511, 19_400, 5_600), (512, 18_800, 3_200)] {
         let mut setup = Setup::new(20.0, seed);
         let (from, span) = (ms(from), ms(span));
-        setup.stalls = Stalls::Once { from: START + from, span };
+        setup.stalls = Stalls::once(START + from, span);
         let recording = check(&setup, from, span);
         assert!(counter(&recording, "misses").0 > 10 && counter(&recording, "stalls").0 > 0);
         let longest = distribution(&recording, "stall").1;
@@ -192,7 +192,7 @@ fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
     setup.config.abandon = Abandon::Imc12;
     // At ten times the speed they leave between 0.2 and 1.93 s after arriving.
     let (from, span) = (ms(5_300), ms(5_000));
-    setup.stalls = Stalls::Once { from: START + from, span };
+    setup.stalls = Stalls::once(START + from, span);
     let recording = setup.run();
     assert_accounted(&recording);
     let mut audience = Audience::new(&setup.config, 0, 1).unwrap();
@@ -224,7 +224,7 @@ fn a_stall_is_exact_with_more_chunks_to_go_on() {
         let mut setup = Setup::new(20.0, 505);
         setup.config.resume_with = resume_with;
         let (from, span) = (ms(7_300), ms(3_700));
-        setup.stalls = Stalls::Once { from: START + from, span };
+        setup.stalls = Stalls::once(START + from, span);
         check(&setup, from, span);
     }
 }
@@ -235,7 +235,7 @@ fn a_closed_loop_hides_what_it_does_not_ask_for() {
     let misses = |pacing: Pacing| {
         let mut setup = Setup::new(20.0, 506);
         setup.config.pacing = pacing;
-        setup.stalls = Stalls::Once { from: START + ms(7_300), span: ms(4_300) };
+        setup.stalls = Stalls::once(START + ms(7_300), ms(4_300));
         let recording = setup.run();
         assert_accounted(&recording);
         let late = recording.all().response_time;

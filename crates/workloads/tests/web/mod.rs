@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Popularity, Process};
-use null_server::{Dialect, NullServer, Service, Stalls};
 use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, WhenAbsent};
 use proto_http::Method;
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, World};
+use reference_servers::Stalls;
+use reference_servers::null::{Dialect, NullServer, Service};
 use stats::Queue;
 use units::{Nanos, Rate, Time};
 use workloads::web::{Checked, FileSet, Pages, Verify, Web, WebConfig};

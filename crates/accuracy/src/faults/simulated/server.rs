@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use dist::Process;
-use null_server::Stalls;
 use openloop::{Binding, Load};
+use reference_servers::Stalls;
 use results::Reason;
 use units::{Nanos, Rate, Time};
 

@@ -1,6 +1,6 @@
+use datasets::videos::Catalog;
 use openloop::{Parsed, Then};
 use spec::workload::Delivery;
-use videos::Catalog;
 
 use super::*;
 use crate::status::CUT_OFF;

@@ -1,7 +1,7 @@
+use datasets::videos::{Catalog, HIGH_IN};
 use dist::{Popularity, Scatter};
 use spec::workload::{Delivery, Pacing};
 use stats::{ChiSquare, KolmogorovSmirnov};
-use videos::{Catalog, HIGH_IN};
 
 use super::*;
 use crate::video::classes::{CLASSES, Class, SHARES};
@@ -76,7 +76,7 @@ fn the_best_quality_that_fits_is_taken() {
         };
         CLASSES.iter().map(share).sum()
     };
-    let needs = videos::CHUNK_BYTES.map(|bytes| bytes as f64 * 8.0 / 10.0 / 1e6 / FIT);
+    let needs = datasets::videos::CHUNK_BYTES.map(|bytes| bytes as f64 * 8.0 / 10.0 / 1e6 / FIT);
     let high = 1.0 / HIGH_IN as f64;
     let weights = [
         below(needs[1]),
@@ -130,7 +130,9 @@ fn cloudsuites_clients_take_qualities_by_their_shares() {
 fn a_viewer_asks_for_as_many_bytes_as_studies_go_by() {
     // For the few most popular videos of Zipf, the seed decides in which qualities they exist.
     let config = of_set("8000x1", Popularity::Uniform, ClientMix::Table1);
-    let asked = |viewer: &Viewer| f64::from(viewer.chunks) * videos::CHUNK_BYTES[viewer.watched.rung] as f64;
+    let asked = |viewer: &Viewer| {
+        f64::from(viewer.chunks) * datasets::videos::CHUNK_BYTES[viewer.watched.rung] as f64
+    };
     let mean = viewers(&config, DRAWS).iter().map(asked).sum::<f64>() / DRAWS as f64;
     let share = mean / spec::workload::VideoSet::VIEWER_BYTES as f64;
     assert!((share - 1.0).abs() < 0.03, "{mean} B, {share} of it");

@@ -1,4 +1,4 @@
-use videos::Catalog;
+use datasets::videos::Catalog;
 
 use super::*;
 use crate::video::config::tests::config;

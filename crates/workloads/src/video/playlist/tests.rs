@@ -513,11 +513,14 @@ fn playlists_that_lead_nowhere_end() {
 
 #[test]
 fn the_playlists_of_a_set_list_its_chunks() {
-    let catalog = videos::Catalog::new(&"10x1/8".parse().unwrap(), 1).unwrap();
+    let catalog = datasets::videos::Catalog::new(&"10x1/8".parse().unwrap(), 1).unwrap();
     let video = (0..10).find(|video| catalog.has(*video, 3)).unwrap();
     let files: Vec<(String, String)> = (0..4)
         .map(|rung| {
-            (format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), catalog.playlist(video, rung))
+            (
+                format!("{}/{}.m3u8", catalog.folder(video), datasets::videos::RUNGS[rung]),
+                catalog.playlist(video, rung),
+            )
         })
         .chain([(format!("{}/master.m3u8", catalog.folder(video)), catalog.master(video))])
         .collect();
@@ -525,7 +528,7 @@ fn the_playlists_of_a_set_list_its_chunks() {
     let first = format!("http://h{}/master.m3u8", catalog.folder(video));
     let listing = followed(&first, &files).unwrap();
     let names: Vec<&str> = listing.rungs.iter().map(|rung| rung.name.as_str()).collect();
-    assert_eq!(names, videos::RUNGS);
+    assert_eq!(names, datasets::videos::RUNGS);
     for (number, rung) in listing.rungs.iter().enumerate() {
         assert_eq!(rung.segments.len() as u64, catalog.chunks(video));
         let last = rung.segments.last().unwrap();

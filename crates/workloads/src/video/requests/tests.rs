@@ -1,6 +1,6 @@
+use datasets::videos::{Catalog, RUNGS};
 use openloop::{Moments, Outcome, Step};
 use spec::workload::Delivery;
-use videos::{Catalog, RUNGS};
 
 use super::*;
 use crate::video::config::tests::{config, listed};

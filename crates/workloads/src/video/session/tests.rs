@@ -1,6 +1,6 @@
+use datasets::videos::Catalog;
 use openloop::Moments;
 use spec::workload::{Bandwidth, Delivery, Pacing};
-use videos::Catalog;
 
 use super::*;
 use crate::video::config::tests::{config, listed_as};
