@@ -38,8 +38,20 @@ pub(super) struct Program {
     size: u64,
 }
 
-/// The programs that take longest start first, then larger ones before smaller ones.
-const LONGEST: [&str; 4] = ["taillight cli", "movies", "sphinx it", "app it"];
+/// The programs that take longest start first, or the last one would run alone; then larger ones before smaller ones.
+const LONGEST: [&str; 11] = [
+    "taillight cli",
+    "movies",
+    "sphinx it",
+    "app it",
+    "lab",
+    "sphinx",
+    "openloop ruler",
+    "accuracy",
+    "cache-store it",
+    "taillight agents",
+    "workloads it",
+];
 
 /// Its tests wait for loads to end: alone on two processors, two at a time, they left 41 % of the processors' time.
 const WAITS: &str = "taillight cli";
