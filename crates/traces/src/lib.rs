@@ -19,5 +19,5 @@ pub use edges::{Edge, edges};
 pub use file::{FileError, Origin, SpanFile};
 pub use parts::Segment;
 pub use span::{Kind, Outcome, SPAN_BYTES, Span, SpanError, TraceId};
-pub use summary::{ByLot, CallCount, Names, Observed, STORE_METHODS, Sampled, store_method, summary};
+pub use summary::{CallCount, Names, Observed, STORE_METHODS, Sampled, store_method, summary};
 pub use tree::{Call, Request, Served, join};

@@ -15,7 +15,7 @@ mod waterfall;
 use std::collections::{BTreeMap, HashMap};
 
 use hist::Latency;
-use results::{LatencySummary, TracedOperation, Traces};
+use results::{ByLot, LatencySummary, TracedOperation, Traces};
 use units::Nanos;
 
 use self::group::Groups;
@@ -70,14 +70,6 @@ impl Sampled {
     fn since_sending(&self) -> Nanos {
         self.service_time.min(self.response_time)
     }
-}
-
-/// Service times of one operation's completed requests, traced and not: which, the generator drew by lot.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "each field is its name")]
-pub struct ByLot {
-    pub traced: Latency,
-    pub untraced: Latency,
 }
 
 /// A caller's counts of an edge's calls.

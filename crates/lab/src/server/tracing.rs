@@ -61,7 +61,6 @@ impl Tracing {
             names: &names,
             requests,
             sampled: sampled(requests),
-            by_lot: by_lot(requests),
             calls: &calls.by_edge,
         };
         let (reason, traces) = gathered(folder, &mut gathering, WITHIN);
@@ -106,7 +105,6 @@ struct Gathering<'a> {
     names: &'a Names,
     requests: &'a TracedRequests,
     sampled: Vec<traces::Sampled>,
-    by_lot: BTreeMap<String, traces::ByLot>,
     calls: &'a BTreeMap<traces::Edge, traces::CallCount>,
 }
 
@@ -128,7 +126,7 @@ impl Awaited for Gathering<'_> {
             requests: &self.sampled,
             files,
             written,
-            by_lot: &self.by_lot,
+            by_lot: &self.requests.by_lot,
             calls: self.calls,
         });
         let is_all = loss(&traces).is_none();
@@ -207,12 +205,6 @@ fn sampled(requests: &TracedRequests) -> Vec<traces::Sampled> {
         })
     };
     requests.requests.iter().filter_map(one).collect()
-}
-
-fn by_lot(requests: &TracedRequests) -> BTreeMap<String, traces::ByLot> {
-    let lot =
-        |lot: &results::ByLot| traces::ByLot { traced: lot.traced.clone(), untraced: lot.untraced.clone() };
-    requests.by_lot.iter().map(|(operation, both)| (operation.clone(), lot(both))).collect()
 }
 
 #[cfg(test)]

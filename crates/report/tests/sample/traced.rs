@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hist::Latency;
 use results::*;
 use traces::{
-    ByLot, CallCount, Edge, Kind as End, Names, Observed, Origin, Outcome, Sampled, Span, SpanFile, TraceId,
-    summary,
+    CallCount, Edge, Kind as End, Names, Observed, Origin, Outcome, Sampled, Span, SpanFile, TraceId, summary,
 };
 use units::Nanos;
 

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
 use hist::Latency;
-use results::{Difference, LatencySummary, TracingCost};
+use results::{ByLot, Difference, LatencySummary, TracingCost};
 use units::Nanos;
-
-use super::ByLot;
 
 /// Standard errors from a mean to either end of its 95 % interval. Source: the normal distribution's 97.5 % quantile.
 const NORMAL_95: f64 = 1.96;

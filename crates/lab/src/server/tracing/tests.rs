@@ -84,7 +84,6 @@ fn found(
         names: &names(&app, |name| !name.ends_with("-sphinx")),
         requests,
         sampled: sampled(requests),
-        by_lot: by_lot(requests),
         calls: &BTreeMap::new(),
     };
     gathered(folder, &mut gathering, within)
