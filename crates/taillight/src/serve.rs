@@ -17,7 +17,7 @@ use reactor::{Address, Epoll, Reactor, pin_to};
 use reference_servers::Stalls;
 use reference_servers::null::{Dialect, NullServer, Service};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use units::{Bytes, CpuList, Nanos};
+use units::{Bytes, CpuList, Nanos, Time};
 
 /// Run a server: one that the laboratory brings along, memcached or NGINX; bare, behind a bridge or in a container.
 #[derive(Args, Debug)]
@@ -123,6 +123,11 @@ fn parse_stalls(text: &str) -> Result<(Nanos, Nanos), String> {
     Ok((every, time))
 }
 
+/// A server's stalls from `now` on, as [`parse_stalls`] reads them.
+fn stalls(given: Option<(Nanos, Nanos)>, now: Time) -> Stalls {
+    given.map_or_else(Stalls::default, |(every, time)| Stalls::periodic(now, every, time, u64::MAX))
+}
+
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
         Subject::Sphinx(args) if args.around.is_given() => {
@@ -190,9 +195,7 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
         "memcached" => Dialect::memcached(args.value_size.0 as usize),
         _ => Dialect::Lines,
     };
-    let stalls = args
-        .stall
-        .map_or_else(Stalls::default, |(every, time)| Stalls::periodic(reactor.now(), every, time, u64::MAX));
+    let stalls = stalls(args.stall, reactor.now());
     let service = match (args.service, args.stall) {
         (ServiceTime::None, None) => Service::Instant,
         (ServiceTime::None, Some(_)) => Service::Queue { time: Gap::Constant(0.0), stalls, seed: args.seed },

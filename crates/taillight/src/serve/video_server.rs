@@ -12,12 +12,11 @@ use clap::Args;
 use datasets::videos::Catalog;
 use launch::Interrupt;
 use reactor::{Address, Epoll, Reactor, Waker, pin_to};
-use reference_servers::Stalls;
 use reference_servers::video::{Faults, Limits, ServerCounters, VideoServer};
 use spec::workload::VideoSet;
 use units::{CpuList, Nanos};
 
-use super::{parse_stalls, raise_limit};
+use super::{parse_stalls, raise_limit, stalls};
 
 /// How often a request to stop is checked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -75,9 +74,7 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
         // Its receiver waits for it.
         let _ = told.send((address, reactor.waker()));
         drop(told);
-        let stalls = args.stall.map_or_else(Stalls::default, |(every, span)| {
-            Stalls::periodic(reactor.now(), every, span, u64::MAX)
-        });
+        let stalls = stalls(args.stall, reactor.now());
         let limits = Limits { connections: args.connections, ..Limits::default() };
         let counts = Arc::clone(&counts);
         let mut server = VideoServer::new(catalog.clone(), args.faults.clone(), stalls, limits, counts);
