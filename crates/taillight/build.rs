@@ -10,7 +10,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
-    // On this target rustc links with its own lld, unless it is told otherwise.
+    // On this target rustc links with its own lld by default.
     let lld = is("TARGET", "x86_64-unknown-linux-gnu")
         && env::var_os("RUSTC_LINKER").is_none()
         && env::var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.is_empty());

@@ -129,7 +129,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `seed` differs by thread; without a seed nothing is sampled.
+    /// `seed` differs by thread; `None` turns sampling off.
     pub(crate) fn new(seed: Option<u64>) -> Sampler {
         Sampler {
             left: if seed.is_some() { 1 } else { u64::MAX },

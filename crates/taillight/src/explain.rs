@@ -38,7 +38,7 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-/// A topic: its name, what it is about, and its chapter.
+/// A topic: its name, its subject, and its chapter.
 type Topic = (&'static str, &'static str, fn() -> Result<Chapter>);
 
 const TOPICS: [Topic; 24] = [
