@@ -15,7 +15,7 @@ namespace {
 /** Most requests and their answers fit. */
 constexpr size_t kLeast = 16 << 10;
 /** A buffer that one large page made is not kept by a connection that is idle. */
-constexpr size_t kKept = 1 << 20;
+constexpr size_t kKeptInput = 1 << 20;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void Inbox::consume(size_t size) {
   begin_ += size;
   if (begin_ < end_) return;
   begin_ = end_ = 0;
-  if (buffer_.size() > kKept) {
+  if (buffer_.size() > kKeptInput) {
     buffer_.resize(kLeast);
     buffer_.shrink_to_fit();
   }

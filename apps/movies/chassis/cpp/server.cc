@@ -34,14 +34,14 @@ constexpr int64_t kLongestWriteNs = kDefaultDeadlineNs;
 constexpr int kEvents = 64;
 /** The header of an answer has less: three numbers and a name. Units: bytes. */
 constexpr uint32_t kHeadLimit = 1024;
-constexpr uint32_t kKept = 1 << 20;
+constexpr uint32_t kKeptAnswer = 1 << 20;
 /** How often is looked whether requests under way have ended. */
 constexpr auto kLook = std::chrono::milliseconds(2);
 
 /** This thread's buffer for its answers, empty. Kept, as a buffer grows by copies; but not one that a large answer made. */
 std::shared_ptr<Buffer> answer_buffer() {
   thread_local std::shared_ptr<Buffer> buffer;
-  if (!buffer || written(*buffer).size() > kKept) buffer = std::make_shared<Buffer>();
+  if (!buffer || written(*buffer).size() > kKeptAnswer) buffer = std::make_shared<Buffer>();
   buffer->resetBuffer();
   return buffer;
 }
