@@ -141,7 +141,8 @@ fn a_trial_accounts_for_every_arrival() {
     assert_eq!((&trial.found.servers, trial.found.pages), (&vec![target], Some(1000)));
     assert_eq!(trial.found.server_version.as_deref(), Some("null"));
     let traffic = trial.traffic.unwrap();
-    assert!(traffic.bytes_received > 4096 * trial.arrivals.completed / 2, "{traffic:?}");
+    // Compared with the requests of the same time: arrivals of the window may be answered after it. A request takes at most 100 B.
+    assert!(traffic.bytes_sent > 0 && traffic.bytes_received > 4096 * (traffic.bytes_sent / 100), "{traffic:?}");
 }
 
 #[test]
