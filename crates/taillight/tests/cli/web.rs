@@ -142,7 +142,10 @@ fn a_trial_accounts_for_every_arrival() {
     assert_eq!(trial.found.server_version.as_deref(), Some("null"));
     let traffic = trial.traffic.unwrap();
     // Compared with the requests of the same time: arrivals of the window may be answered after it. A request takes at most 100 B.
-    assert!(traffic.bytes_sent > 0 && traffic.bytes_received > 4096 * (traffic.bytes_sent / 100), "{traffic:?}");
+    assert!(
+        traffic.bytes_sent > 0 && traffic.bytes_received > 4096 * (traffic.bytes_sent / 100),
+        "{traffic:?}"
+    );
 }
 
 #[test]
