@@ -110,7 +110,9 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
         sum.run_programs("tests", all)?;
     }
     if request.tier == Tier::Slow {
-        let all = programs.iter().map(Program::slow).chain([step::movies_tests(Tier::Slow)]).collect();
+        let more = programs.iter().filter_map(Program::with_more_draws);
+        let ignored = programs.iter().map(Program::slow);
+        let all = more.chain(ignored).chain([step::movies_tests(Tier::Slow)]).collect();
         sum.run_programs("slow tests", all)?;
         sum.run_steps(&slow);
     } else {

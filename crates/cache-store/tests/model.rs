@@ -49,7 +49,8 @@ fn any_policy() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    // The slow tier has more, by PROPTEST_CASES.
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn a_few_keys_in_little_memory(policy in any_policy(), segments in 2usize..6, ops in prop::collection::vec(any_op(6), 0..400)) {

@@ -53,6 +53,10 @@ const LONGEST: [&str; 11] = [
     "workloads it",
 ];
 
+/// Program, number of drawn inputs in the slow tier, and a part of the names of the tests that draw them.
+const MORE_DRAWS: [(&str, &str, &str); 2] =
+    [("sphinx", "SPHINX_SEEDS=1000", "simulation::"), ("cache-store it", "PROPTEST_CASES=4000", "model::")];
+
 /// Its tests wait for loads to end: alone on two processors, two at a time, they left 41 % of the processors' time.
 const WAITS: &str = "taillight cli";
 
@@ -118,6 +122,14 @@ impl Program {
     pub(super) fn slow(&self) -> Program {
         let words = self.words.iter().cloned().chain(["--ignored".to_owned()]).collect();
         Program { words, ..self.clone() }
+    }
+
+    /// The program's tests with drawn inputs, with many more of them, which the slow tier runs; `None` if it has no such.
+    pub(super) fn with_more_draws(&self) -> Option<Program> {
+        let (_, variable, tests) = MORE_DRAWS.into_iter().find(|(name, ..)| *name == self.name)?;
+        let env = ["env".to_owned(), variable.to_owned()];
+        let words = env.into_iter().chain(self.words.iter().cloned()).chain([tests.to_owned()]).collect();
+        Some(Program { words, name: format!("{} {variable}", self.name), ..self.clone() })
     }
 
     /// Only these tests, one after the other.
@@ -303,6 +315,10 @@ mod tests {
         check("udp", "true", r#""/x/b""#, Some("null-server udp"));
         check("null_server", "false", r#""/x/a""#, None);
         check("null_server", "true", "null", None);
+        assert_eq!(program.with_more_draws(), None);
+        let sphinx = Program { name: "sphinx".to_owned(), ..program };
+        let words = sphinx.with_more_draws().unwrap().words;
+        assert_eq!(words, ["env", "SPHINX_SEEDS=1000", "env", "/x/a", "--show-output", "simulation::"]);
         assert_eq!(Program::read(r#"{"reason":"build-finished","success":true}"#, &[], &[]), None);
         assert_eq!(Program::read("warning: unused", &[], &[]), None);
     }
