@@ -163,7 +163,10 @@ pub(crate) fn misses_its_target(trial: &Trial) {
     let of_errors = matches!(&trial.verdict, Verdict::Invalid { reasons } if reasons.iter().any(is_error));
     assert!(!of_errors, "{:?}", trial.verdict);
     let met = trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw);
-    assert_eq!(met, Some(false), "{:?} of {:?}", trial.counters.get("within"), trial.arrivals);
+    // Of a trial that the host slowed, a share is a lower bound: it can show that a target is met, not that it is missed.
+    let expect = if trial.slowed().is_some() { None } else { Some(false) };
+    assert_eq!(met, expect, "{:?} of {:?}", trial.counters.get("within"), trial.arrivals);
+    assert!(trial.counters["within"] < 0.95, "{:?} of {:?}", trial.counters["within"], trial.arrivals);
 }
 
 #[test]
