@@ -288,8 +288,13 @@ pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
             command.env_remove(name.as_ref());
         }
     }
-    // Incremental data takes gigabytes and helps only a next build of the same tree, which does not come.
-    command.env("CARGO_INCREMENTAL", "0")
+    // Incremental data takes gigabytes and helps only a next build of the same tree, which does not come. With one code generation
+    // unit, generic functions are compiled once for a crate, not once for each of 16 units. Panics name their lines without debug
+    // information.
+    command
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
 }
 
 fn quiet(command: &mut Command) -> bool {
