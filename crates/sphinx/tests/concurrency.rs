@@ -102,7 +102,7 @@ enum Expect {
     Values(Vec<(String, String)>),
 }
 
-fn private_keys(address: SocketAddr, seed: u64, may_forget: bool) {
+fn private_keys(address: SocketAddr, seed: u64, may_forget: bool, batches: u64) {
     let workers: Vec<_> = (0..4)
         .map(|worker: u64| {
             thread::spawn(move || {
@@ -116,7 +116,7 @@ fn private_keys(address: SocketAddr, seed: u64, may_forget: bool) {
                         may_forget,
                     })
                     .collect();
-                for _ in 0..100 {
+                for _ in 0..batches {
                     for connection in &mut connections {
                         let length = 1 + random.below(60);
                         connection.batch(&mut random, length);
@@ -132,6 +132,16 @@ fn private_keys(address: SocketAddr, seed: u64, may_forget: bool) {
 
 #[test]
 fn each_connection_reads_its_own_writes() {
+    own_writes(30);
+}
+
+#[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
+fn each_connection_reads_its_own_writes_for_longer() {
+    own_writes(300);
+}
+
+fn own_writes(batches: u64) {
     let io = [
         "-t 1 --io epoll",
         "-t 2 --queue 1 --io epoll --spin 100",
@@ -144,7 +154,7 @@ fn each_connection_reads_its_own_writes() {
     for (seed, args) in io.into_iter().map(str::to_owned).chain(modes).enumerate() {
         println!("{args}");
         let server = sphinxd(&args);
-        private_keys(server.address, seed as u64, false);
+        private_keys(server.address, seed as u64, false, batches);
         let mut client = Client::connect(server.address);
         let queue_waits = client.stat("queue_waits");
         let asks = match &args {
@@ -178,15 +188,25 @@ fn nothing_foreign(mode: &str) {
             }
         }
     });
-    private_keys(server.address, 99, true);
+    private_keys(server.address, 99, true, 100);
     filler.join().unwrap();
     assert!(Client::connect(server.address).stat("evictions") > 0);
 }
 
-/// One writer and many readers of each key: a reader sees no version older than one acknowledged before its request,
-/// none that was not yet written, and never goes back.
 #[test]
 fn versions_of_shared_keys_never_go_back() {
+    shared_keys(400);
+}
+
+#[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
+fn versions_of_shared_keys_never_go_back_for_longer() {
+    shared_keys(4_000);
+}
+
+/// One writer and many readers of each key: a reader sees no version older than one acknowledged before its request,
+/// none that was not yet written, and never goes back.
+fn shared_keys(versions: u64) {
     const KEYS: u64 = 8;
     for args in MODES
         .into_iter()
@@ -200,7 +220,7 @@ fn versions_of_shared_keys_never_go_back() {
             let (written, acknowledged) = (Arc::clone(&written), Arc::clone(&acknowledged));
             thread::spawn(move || {
                 let mut client = Client::connect(address);
-                for version in 1..=1500 {
+                for version in 1..=versions {
                     for key in (writer..KEYS).step_by(2) {
                         written[key as usize].store(version, Ordering::SeqCst);
                         client.set(&format!("shared-{key}"), value(&format!("shared-{key}"), version));
@@ -216,7 +236,7 @@ fn versions_of_shared_keys_never_go_back() {
                 let mut random = Random(reader + 7);
                 let mut client = Client::connect(address);
                 let mut seen = [0; KEYS as usize];
-                for _ in 0..6000 {
+                for _ in 0..4 * versions {
                     let key = random.below(KEYS) as usize;
                     let name = format!("shared-{key}");
                     let least = acknowledged[key].load(Ordering::SeqCst).max(seen[key]);
