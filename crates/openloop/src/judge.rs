@@ -114,6 +114,12 @@ pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
     Some(Invalid { reason, detail })
 }
 
+/// The share of operations that would have been within their limits at most without host and generator, 0 to 1; `None`
+/// if they have no limits.
+pub fn within_at_most(recording: &Recording, footing: &Footing) -> Option<f64> {
+    limits::InTime::of(recording, footing).map(|in_time| in_time.at_most())
+}
+
 fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Option<Invalid>) -> Verdict {
     let mut reasons = others;
     if recording.tally.intended == 0 && !reasons.is_empty() {

@@ -28,7 +28,7 @@ mod workload;
 pub use completion::{Answered, Completion, Outcome};
 pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan, WhenAbsent};
 pub use generator::{Failure, Generator, Stamps, StartSignal};
-pub use judge::{Footing, judge, judge_strictly, lag_limit, moved_limit, slowed};
+pub use judge::{Footing, judge, judge_strictly, lag_limit, moved_limit, slowed, within_at_most};
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use reactor::Via;
 pub use recorder::{

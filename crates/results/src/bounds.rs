@@ -34,6 +34,8 @@ pub struct TimeBounds {
     pub percentiles: Vec<PercentileBounds>,
     /// Bounds of the windowed p99.
     pub windowed_p99: Option<Bounds>,
+    /// Upper bound of the share of operations within their limits, 0 to 1; `None` if operations have no limits.
+    pub within: Option<f64>,
     /// Why the bounds are too wide for a usable figure, in words; `None` if they are usable at the judged percentile.
     pub slowed: Option<Invalid>,
 }

@@ -95,6 +95,10 @@ impl Trial {
             Condition::ResponseTime(target) if measured.is_some_and(f64::is_finite) => {
                 self.qos_bounds(target, basis).map(|bounds| bounds.low_us)
             }
+            Condition::Ratio { name, at_most: false, .. } if name == "within" && self.slowed().is_some() => {
+                let most = 100.0 * self.bounds.as_ref()?.within?;
+                Some(measured?.max(most))
+            }
             _ => None,
         };
         qos.conditions().iter().map(move |condition| {
@@ -259,6 +263,23 @@ mod tests {
         check("startup.p90<2s", None, None);
         check("480p.p99<2s", None, None);
         check("stall<2s", None, None);
+    }
+
+    #[test]
+    fn a_share_that_no_disturbance_explains_is_missed() {
+        let check = |within: f64, most: Option<f64>, met: Option<bool>| {
+            let mut trial = trial();
+            trial.counters.insert("within".into(), within);
+            let slowed = crate::Invalid { reason: crate::Reason::HostDisturbed, detail: "3 %".into() };
+            trial.bounds =
+                Some(crate::TimeBounds { within: most, slowed: Some(slowed), ..Default::default() });
+            let qos: Qos = "within>=95%".parse().unwrap();
+            assert_eq!(trial.meets(&qos, QosBasis::Raw), met, "{within} {most:?}");
+        };
+        check(0.2, Some(0.3), Some(false));
+        check(0.94, Some(0.96), None);
+        check(0.2, None, None);
+        check(0.96, Some(0.99), Some(true));
     }
 
     #[test]

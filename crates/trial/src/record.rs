@@ -339,6 +339,7 @@ pub(crate) fn bounds(recording: &Recording, footing: &Footing) -> TimeBounds {
     TimeBounds {
         percentiles: percentiles.collect(),
         windowed_p99: of(footing.windowed_p99_bounds()),
+        within: openloop::within_at_most(recording, footing),
         slowed: openloop::slowed(recording, footing),
     }
 }

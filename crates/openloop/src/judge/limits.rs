@@ -29,6 +29,8 @@ pub(super) struct InTime {
     by_generator: f64,
     /// Had the host taken nothing.
     by_host: f64,
+    /// Both.
+    by_both: f64,
 }
 
 impl InTime {
@@ -48,7 +50,13 @@ impl InTime {
             measured,
             by_generator: share(&|of, limit| of.response_time.count_within(limit + late)),
             by_host: share(&|of, limit| in_time(&of.response_time, limit, footing.lost, longest)),
+            by_both: share(&|of, limit| in_time(&of.response_time, limit + late, footing.lost, longest)),
         })
+    }
+
+    /// The share without generator and host, at most.
+    pub(super) fn at_most(&self) -> f64 {
+        self.by_both
     }
 
     /// The host's effect, in words, if it exceeds the allowed one.
@@ -102,7 +110,7 @@ mod tests {
     use hist::Windows;
 
     use super::*;
-    use crate::judge::judge_strictly;
+    use crate::judge::{judge_strictly, within_at_most};
     use crate::{EndpointTimes, Interval, Load, Outcome, SessionTally, Stall, Taken};
 
     const WINDOW: Nanos = Nanos::from_secs(60);
@@ -209,6 +217,19 @@ mod tests {
         check(0.02, 20, &[]);
         check(0.02, 40, &[Reason::GeneratorLag]);
         check(0.0, 200, &[]);
+    }
+
+    #[test]
+    fn no_disturbance_explains_a_failure() {
+        let check = |taken: f64, expect: f64| {
+            let mut recording = recording(0.0, 0.3, 0.2);
+            recording.taken = Taken { server: Some(taken), generator: Some(taken) };
+            let most = within_at_most(&recording, &Footing::of(&recording)).unwrap();
+            assert!((most - expect).abs() < 0.01, "{taken}: {most}");
+        };
+        check(0.0, 0.5);
+        // Operations of 1.03 s may have been ones of 0.99 s, those that failed not.
+        check(0.02, 0.8);
     }
 
     #[test]

@@ -391,7 +391,7 @@ pub fn widen(experiment: &mut Experiment) {
                 of(99.9, times.p99_9_us, 0.2),
             ],
             windowed_p99: Some(bounds(trial.windowed_p99_us, 0.4)),
-            slowed: None,
+            ..TimeBounds::default()
         });
         trial.disturbance =
             Some(Disturbance { windows: 50, undisturbed_windows: 31, ..Disturbance::default() });

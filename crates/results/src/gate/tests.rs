@@ -237,8 +237,11 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     let mut trial = trial();
     let p99 = |low_us, high_us| PercentileBounds { percentile: 99.0, bounds: Bounds { low_us, high_us } };
     let slowed = Invalid { reason: Reason::HostDisturbed, detail: "3 %".into() };
-    trial.bounds =
-        Some(TimeBounds { percentiles: vec![p99(250.0, 400.0)], windowed_p99: None, slowed: Some(slowed) });
+    trial.bounds = Some(TimeBounds {
+        percentiles: vec![p99(250.0, 400.0)],
+        slowed: Some(slowed),
+        ..TimeBounds::default()
+    });
     let check = |gate: &str, passed: bool, undecided: bool, words: &str| {
         let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
         assert_eq!((result.passed, result.undecided), (passed, undecided), "{}", result.words);

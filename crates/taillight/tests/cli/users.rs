@@ -163,9 +163,15 @@ pub(crate) fn misses_its_target(trial: &Trial) {
     let of_errors = matches!(&trial.verdict, Verdict::Invalid { reasons } if reasons.iter().any(is_error));
     assert!(!of_errors, "{:?}", trial.verdict);
     let met = trial.meets(&"within>=95%".parse().unwrap(), QosBasis::Raw);
-    // Of a trial that the host slowed, a share is a lower bound: it can show that a target is met, not that it is missed.
-    let expect = if trial.slowed().is_some() { None } else { Some(false) };
-    assert_eq!(met, expect, "{:?} of {:?}", trial.counters.get("within"), trial.arrivals);
+    // A host that slowed a trial by far more than its limits leaves that open.
+    let is_open = met.is_none() && trial.slowed().is_some();
+    assert!(
+        met == Some(false) || is_open,
+        "{:?} of {:?}: {:?}",
+        trial.counters.get("within"),
+        trial.arrivals,
+        trial.bounds
+    );
     assert!(trial.counters["within"] < 0.95, "{:?} of {:?}", trial.counters["within"], trial.arrivals);
 }
 
