@@ -81,12 +81,13 @@ mod tests {
         for path in &files {
             fs::write(path, [7; 100_000]).unwrap();
         }
-        let check = |knob: &str, stay: bool| {
+        let forget = |knob: &str| {
             forget_files(&[knob.parse().unwrap()], Some(folder.path())).unwrap();
-            assert!(files.iter().all(|path| is_cached(path) == stay), "{knob}");
+            files.each_ref().map(|path| is_cached(path))
         };
-        check("swap=off", true);
-        check("memory.limit=1GiB", false);
+        assert_eq!(forget("swap=off"), [true, true]);
+        // The check itself starts a read, whose pages are there if the disk is faster than this thread.
+        assert!((0..20).any(|_| forget("memory.limit=1GiB") == [false, false]));
         assert!(files.iter().all(|path| fs::read(path).unwrap() == [7; 100_000]));
     }
 
