@@ -137,7 +137,7 @@ fi
 
 if [ -x /usr/lib/postgresql/15/bin/postgres ] && /usr/bin/python3 -c 'import thrift, psycopg2, jinja2' 2>/dev/null && command -v memcached >/dev/null; then
     # Services in Java live for seconds here, too short for the optimising compiler of the virtual machine to pay.
-    export MOVIES_JAVA_FLAGS='-Xmx64m -XX:+UseSerialGC -Xshare:auto -Xss512k -XX:TieredStopAtLevel=1'
+    export MOVIES_JAVA_MORE_FLAGS=-XX:TieredStopAtLevel=1
     # Its last line is the same as ours.
     contract() { # OPTION...
         /usr/bin/python3 "$source/contract/run.py" --out "$out" --json "$out/tests/contract.json" --jobs 3 "$@" >"$out/tests/contract.log" 2>&1 </dev/null

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes the services in Java and Scala from the folder SOURCE (apps/movies), which is only read: build/java.sh SOURCE OUT [--test] [--analytics]
 #
-# OUT/bin/movies-NAME      starts a service; it takes a configuration. MOVIES_JAVA_FLAGS replaces the flags of the virtual machine
+# OUT/bin/movies-NAME      starts a service; it takes a configuration. MOVIES_JAVA_FLAGS replaces the flags of the virtual
+#                          machine, MOVIES_JAVA_MORE_FLAGS adds to them
 # OUT/bin/movies-java-NAME the same for all services, also for those that are written in another language: the monolith's class alone
 # OUT/bin/movies-monolith  all of them in one process
 # OUT/java-twins/bin       movies-java-NAME as movies-NAME, for the contract tests
@@ -77,7 +78,7 @@ launcher() { # NAME FOLDER FLAGS CLASS ARGUMENT...
     cat >"$out/bin/movies-$program.new" <<END
 #!/bin/sh
 java=\${0%/*}/../$folder
-exec java \${MOVIES_JAVA_FLAGS:-$flags} -cp "\$java/movies.jar:\$java/lib/*" $class $* "\$@"
+exec java \${MOVIES_JAVA_FLAGS:-$flags} \${MOVIES_JAVA_MORE_FLAGS:-} -cp "\$java/movies.jar:\$java/lib/*" $class $* "\$@"
 END
     chmod +x "$out/bin/movies-$program.new"
     mv "$out/bin/movies-$program.new" "$out/bin/movies-$program"
