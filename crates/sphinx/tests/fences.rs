@@ -14,7 +14,7 @@ use proto_memcache::binary::opcode;
 const PAIRS: u64 = 4;
 /// Keys per pair.
 const KEYS: u64 = 16;
-/// Rounds per mode, event loop, number of threads and protocol, in the fast tier. The simulation has 100 000 per mode.
+/// Rounds per mode, event loop, number of threads and protocol, in the fast tier. The simulation has 30 000 per mode.
 const ROUNDS: u64 = 240;
 /// The same in the slow tier: 100 000 per mode.
 const MANY: u64 = 100_000 / 12 + 1;

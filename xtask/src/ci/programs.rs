@@ -124,7 +124,7 @@ impl Program {
         Program { words, ..self.clone() }
     }
 
-    /// The program's tests with drawn inputs, with many more of them, which the slow tier runs; `None` if it has no such.
+    /// The program's tests with drawn inputs, with many more of them, which the slow tier runs; `None` if it has none.
     pub(super) fn with_more_draws(&self) -> Option<Program> {
         let (_, variable, tests) = MORE_DRAWS.into_iter().find(|(name, ..)| *name == self.name)?;
         let env = ["env".to_owned(), variable.to_owned()];
