@@ -22,8 +22,8 @@ pub enum Error {
     Stuck { id: String, target: String, allowed_s: f64, message: String },
     #[error("{name} ended while it was measured{message}")]
     ServerGone { name: String, message: String },
-    #[error("{target} sustained no load at all, so there is no maximum to refer to: {reason}")]
-    NoThroughput { target: String, reason: String },
+    #[error("{target}: no maximum throughput was found to take shares of: {reason}")]
+    NoThroughput { target: String, reason: String, untold: bool },
     #[error("the files {files} cannot be made for a web server: {message}")]
     NoFiles { files: String, message: String },
     #[error("{name} is unavailable on another machine: {message}")]
@@ -106,6 +106,11 @@ impl Error {
             Error::Knobs(error) => !error.is_unsupported(),
             _ => false,
         }
+    }
+
+    /// Whether host or generator kept the run from an answer: another try may have one.
+    pub fn is_not_measurable(&self) -> bool {
+        matches!(self, Error::NoThroughput { untold: true, .. })
     }
 
     /// Whether the run was interrupted.

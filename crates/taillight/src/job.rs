@@ -217,7 +217,11 @@ impl Finished {
                 _ => "; the same command goes on after its last whole block",
             };
             tell(&format!("A partial result of {trials} trials is in {path}{go_on}"));
-            return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
+            return match error {
+                _ if error.is_interrupt() => ExitCode::from(INTERRUPTED),
+                _ if error.is_not_measurable() => ExitCode::from(gate::NOT_MEASURABLE),
+                _ => ExitCode::FAILURE,
+            };
         }
         let (failed, mut unknown) = judgement(&self.experiment, gate);
         // Questions of the command without an answer count as unknown, even without a gate.

@@ -30,6 +30,10 @@ units::limits! {
     const LESS: f64 = 0.1, Factor,
         "ours, because four such steps go from 500 krps to 50 rps";
 
+    /// Lowest offer to a server of unknown speed. Units: rps.
+    const LOWEST_OFFER: f64 = 50.0, Rate,
+        "ours, because a window of a second then has 50 requests";
+
     /// If a later block leads further than this factor from the interval before, the search starts over: such long strides
     /// cost more trials than an overload.
     const FAMILIAR: f64 = 1.2, Factor,
@@ -162,15 +166,16 @@ impl MaxSearch {
         }
     }
 
-    /// The current answer, labelled with `block`; `None` if no rate was sustained, or after too many inconclusive
-    /// trials in a row.
+    /// The current answer, labelled with `block`; `None` if no rate was sustained, or if too many inconclusive trials in
+    /// a row left an earlier block's interval unconfirmed.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
-        if self.patience.is_futile() {
-            // The expectation from an earlier block was not confirmed.
-            return None;
-        }
         let State::Bisecting(bisection) = &self.state else { return None };
-        let Bracket { low: Some(low_rps), high } = bisection.bracket() else { return None };
+        let bracket = match (self.patience.is_futile(), self.familiar) {
+            (true, Some(_)) => return None,
+            (true, None) => bisection.known_bracket(),
+            (false, _) => bisection.bracket(),
+        };
+        let Bracket { low: Some(low_rps), high } = bracket else { return None };
         Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
     }
 
@@ -210,13 +215,15 @@ impl MaxSearch {
             let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
             return State::Probing { offer: next, retried: false };
         }
-        if achieved <= 0.0 || !achieved.is_finite() {
+        let is_silent = achieved <= 0.0 || !achieved.is_finite();
+        if is_silent || offer > DROWNED * achieved {
             self.spent = self.spent.plus(Tally { all: 1, unknown });
-            return if retried { State::Nothing } else { State::Probing { offer, retried: true } };
-        }
-        if offer > DROWNED * achieved {
-            self.spent = self.spent.plus(Tally { all: 1, unknown });
-            return State::Probing { offer: LESS * offer, retried: false };
+            return match (is_silent, retried) {
+                (true, false) => State::Probing { offer, retried: true },
+                // No answers from a server that was free to answer.
+                (true, true) if !vote.says_nothing() => State::Nothing,
+                _ => State::Probing { offer: (LESS * offer).max(LOWEST_OFFER), retried: false },
+            };
         }
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
@@ -380,6 +387,41 @@ mod tests {
         let mut search = MaxSearch::again(&earlier, 0.03);
         search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: rate })).unwrap();
         assert!(search.is_futile() && search.interval(1).is_none());
+    }
+
+    #[test]
+    fn a_search_that_ends_for_want_of_answers_keeps_what_was_sustained() {
+        let busy = |from: f64| {
+            move |rate: f64| {
+                let vote = if rate < from { Vote::Pass } else { Vote::Unknown };
+                Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(10_000.0) })
+            }
+        };
+        let mut search = MaxSearch::first(0.03);
+        search.drive(busy(7_000.0)).unwrap();
+        let found = search.interval(0).expect("rates below 7 krps were sustained");
+        assert!(found.low_rps > 3_000.0 && found.low_rps < 7_000.0, "{found:?}");
+        // No failure is known.
+        assert!(!search.is_futile() || found.high_rps == found.low_rps, "{found:?}");
+        assert!(search.early_end().is_some(), "{:?}", search.note());
+    }
+
+    #[test]
+    fn a_host_that_lets_nothing_through_leads_to_lower_offers() {
+        let mut rates = Vec::new();
+        let starved = |rate: f64| {
+            rates.push(rate);
+            let (vote, achieved_rps) = if rate < 600.0 { (Vote::Pass, rate) } else { (Vote::Unknown, 0.0) };
+            Ok::<_, ()>(Outcome { vote, achieved_rps })
+        };
+        let mut search = MaxSearch::first(0.03);
+        search.drive(starved).unwrap();
+        assert!(search.interval(0).is_some_and(|found| found.low_rps >= 500.0 * 0.99), "{rates:?}");
+        // Without the host's part in it, the server is silent.
+        let silent = |_| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.0 });
+        let mut search = MaxSearch::first(0.03);
+        search.drive(silent).unwrap();
+        assert!(search.interval(0).is_none() && !search.is_futile());
     }
 
     #[test]

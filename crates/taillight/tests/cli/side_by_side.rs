@@ -44,19 +44,16 @@ fn memcached_and_sphinx_are_compared_as_documented() {
     let short = "--loads 20 --tolerance 50 --window 100ms --warmup 20ms --drain 20ms --keys 500 --qos p50<1s --pace sleep \
                  --connections 4 --no-live --name c --out";
     let output = finish(command.args(short.split_whitespace()).arg(out.path()));
-    // A machine that is too busy for a valid trial ends with a partial result; the test covers the steps, not the figures.
-    let busy = text(&output).contains("sustained no load at all");
-    if busy {
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    } else {
-        answers(&output);
-    }
+    // A machine that is too busy for a maximum ends with a partial result; the test covers the steps, not the figures.
+    answers(&output);
+    let busy = text(&output).contains("no maximum throughput was found");
     let result = ResultFolder::open(&out.path().join("c")).unwrap().load().unwrap();
     assert_eq!(result.kind, Kind::CompareLive);
     let names: Vec<&str> = result.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, places);
     for place in places {
         let answered: u64 = result.trials_of(&place).map(|trial| trial.arrivals.completed).sum();
-        assert!(answered > 0, "{place} was asked, and answered");
+        assert!(busy || answered > 0, "{place} answered nothing: {}", text(&output));
+        assert!(result.trials_of(&place).next().is_some(), "{place} was not asked: {}", text(&output));
     }
 }

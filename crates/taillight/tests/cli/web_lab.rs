@@ -130,8 +130,8 @@ fn applications_of_a_folder_are_targets() {
         let output = finish(&mut command(&words, out.path()));
         let printed = text(&output);
         // On a busy machine the generator may be too late to tell what such a server sustains.
-        let is_whole = has_ended(&output);
-        assert!(is_whole || printed.contains("sustained no load at all"), "{printed}");
+        assert!(has_ended(&output), "{printed}");
+        let is_whole = !printed.contains("no maximum throughput was found");
         let result = ResultFolder::open(&out.path().join("s")).unwrap().load().unwrap();
         assert_eq!(result.complete, is_whole);
         let target = &result.targets[0];

@@ -88,7 +88,11 @@ impl Bench {
             let Some(maximum) = search.interval(block) else {
                 let reason =
                     search.note().unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
-                return Err(Error::NoThroughput { target: name, reason });
+                return Err(Error::NoThroughput {
+                    target: name,
+                    reason,
+                    untold: search.early_end().is_some(),
+                });
             };
             let said_nothing = said_nothing(&self.trials.experiment().trials, &name);
             let notes: Vec<String> = said_nothing.into_iter().chain(search.early_end()).collect();
