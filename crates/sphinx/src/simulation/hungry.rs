@@ -76,7 +76,12 @@ impl Client {
                 expected[place - self.read] = bytes[place - self.read];
             }
         }
-        assert!(expected == bytes, "another reply at {}", self.read);
+        if expected != bytes {
+            let different = expected.iter().zip(bytes).position(|(expected, read)| expected != read);
+            let from = different.expect("they are equally long");
+            let shown = |bytes: &[u8]| bytes[from..bytes.len().min(from + 80)].escape_ascii().to_string();
+            panic!("at {}: '{}' instead of '{}'", self.read + from, shown(bytes), shown(&expected));
+        }
         self.read = end;
     }
 }
@@ -169,7 +174,7 @@ fn history(args: &str, seed: u64) -> u64 {
 #[test]
 fn who_needs_more_memory_than_there_is_waits_and_is_served() {
     for (args, waits) in [
-        ("-t 1 -I 64k -m 4 --connection-memory 512KiB --sharing nothing", true),
+        ("-t 1 -I 64k -m 4 --policy fifo --connection-memory 512KiB --sharing nothing", true),
         ("-t 2 -I 64k --connection-memory 1MiB --sharing nothing", true),
         ("-t 3 -I 64k --connection-memory 2MiB --sharing read --queue 2", false),
         ("-t 2 -I 64k --connection-memory 1MiB --sharing everything", false),
