@@ -117,7 +117,7 @@ pub fn slowed(recording: &Recording, footing: &Footing) -> Option<Invalid> {
 /// The share of operations that would have been within their limits at most without host and generator, 0 to 1; `None`
 /// if they have no limits.
 pub fn within_at_most(recording: &Recording, footing: &Footing) -> Option<f64> {
-    limits::InTime::of(recording, footing).map(|in_time| in_time.at_most())
+    limits::InTime::of(recording, footing).map(|in_time| in_time.by_both)
 }
 
 fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Option<Invalid>) -> Verdict {

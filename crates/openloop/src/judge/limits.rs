@@ -29,8 +29,8 @@ pub(super) struct InTime {
     by_generator: f64,
     /// Had the host taken nothing.
     by_host: f64,
-    /// Both.
-    by_both: f64,
+    /// Both: the share is at most this.
+    pub(super) by_both: f64,
 }
 
 impl InTime {
@@ -52,11 +52,6 @@ impl InTime {
             by_host: share(&|of, limit| in_time(&of.response_time, limit, footing.lost, longest)),
             by_both: share(&|of, limit| in_time(&of.response_time, limit + late, footing.lost, longest)),
         })
-    }
-
-    /// The share without generator and host, at most.
-    pub(super) fn at_most(&self) -> f64 {
-        self.by_both
     }
 
     /// The host's effect, in words, if it exceeds the allowed one.
