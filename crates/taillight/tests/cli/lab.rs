@@ -162,7 +162,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// A demo on the embedded server that has at least one trial on disk and is in the middle of another.
 fn demo_under_way(out: &Path) -> (Child, PathBuf) {
-    let mut demo = lab("demo", out, &["--quick", "--name", "demo"]);
+    let mut demo = lab("demo", out, &["--quick", "--server-memory", "64MiB", "--name", "demo"]);
     let demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let folder = out.join("demo");
     wait_until("a trial is on disk and server and generator run", || {

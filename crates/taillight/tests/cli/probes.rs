@@ -111,7 +111,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
 fn sphinx_tells_its_own_service_times_where_it_has_metrics() {
     let out = tempfile::tempdir().unwrap();
     let metrics = "--sphinx-arg=--metrics=127.0.0.1:0";
-    let cache = ["cache", "--target", "sphinx", "--keys", "1000"];
+    let cache = ["cache", "--target", "sphinx", "--server-memory", "64MiB", "--keys", "1000"];
     let with: Vec<&str> = cache.iter().copied().chain([metrics]).collect();
     let experiment = loaded(out.path(), "server", &with);
     let own = own_counters(&experiment.trials[0], "sphinx ").service.unwrap();
