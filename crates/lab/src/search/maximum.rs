@@ -102,7 +102,7 @@ pub struct MaxSearch {
     tolerance: f64,
     state: State,
     offers: Offers,
-    /// The highest offer of sessions that was sustained before a search for the place between began.
+    /// The highest offer that was sustained before a search for the place between began.
     passed: Option<f64>,
     /// Whether the present offer of sessions was not sustained once, which may be bad luck.
     failed: bool,
@@ -169,13 +169,11 @@ impl MaxSearch {
     /// The current answer, labelled with `block`; `None` if no rate was sustained, or if too many inconclusive trials in
     /// a row left an earlier block's interval unconfirmed.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
+        if self.patience.is_futile() && self.familiar.is_some() {
+            return None;
+        }
         let State::Bisecting(bisection) = &self.state else { return None };
-        let bracket = match (self.patience.is_futile(), self.familiar) {
-            (true, Some(_)) => return None,
-            (true, None) => bisection.known_bracket(),
-            (false, _) => bisection.bracket(),
-        };
-        let Bracket { low: Some(low_rps), high } = bracket else { return None };
+        let Bracket { low: Some(low_rps), high } = bisection.bracket() else { return None };
         Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
     }
 
@@ -211,20 +209,29 @@ impl MaxSearch {
             return self.probe_sessions(offer, retried, outcome);
         }
         if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
-            self.spent.all += 1;
+            self.spent.all += u32::from(self.passed.replace(offer).is_some());
             let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
             return State::Probing { offer: next, retried: false };
         }
         let is_silent = achieved <= 0.0 || !achieved.is_finite();
         if is_silent || offer > DROWNED * achieved {
             self.spent = self.spent.plus(Tally { all: 1, unknown });
-            return match (is_silent, retried) {
-                (true, false) => State::Probing { offer, retried: true },
+            let lower = (LESS * offer).max(LOWEST_OFFER);
+            return match (is_silent && !retried, self.passed) {
+                (true, _) => State::Probing { offer, retried: true },
+                (false, Some(passed)) => {
+                    let search = bisection(passed, self.tolerance).starting_at(&[], passed);
+                    State::Bisecting(search.with_vote(passed, Vote::Pass))
+                }
                 // No answers from a server that was free to answer.
-                (true, true) if !vote.says_nothing() => State::Nothing,
-                _ => State::Probing { offer: (LESS * offer).max(LOWEST_OFFER), retried: false },
+                (false, None) if !vote.says_nothing() && (is_silent || offer <= LOWEST_OFFER) => {
+                    State::Nothing
+                }
+                (false, None) => State::Probing { offer: lower, retried: false },
             };
         }
+        // The trial that passed is one of those that count below.
+        self.spent.all += u32::from(self.passed.is_some());
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
@@ -391,19 +398,20 @@ mod tests {
 
     #[test]
     fn a_search_that_ends_for_want_of_answers_keeps_what_was_sustained() {
-        let busy = |from: f64| {
-            move |rate: f64| {
+        let mut futile = 0;
+        for from in (3_000..9_000).step_by(100).map(f64::from) {
+            let mut search = MaxSearch::first(0.01);
+            let busy = |rate: f64| {
                 let vote = if rate < from { Vote::Pass } else { Vote::Unknown };
-                Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(10_000.0) })
-            }
-        };
-        let mut search = MaxSearch::first(0.03);
-        search.drive(busy(7_000.0)).unwrap();
-        let found = search.interval(0).expect("rates below 7 krps were sustained");
-        assert!(found.low_rps > 3_000.0 && found.low_rps < 7_000.0, "{found:?}");
-        // No failure is known.
-        assert!(!search.is_futile() || found.high_rps == found.low_rps, "{found:?}");
-        assert!(search.early_end().is_some(), "{:?}", search.note());
+                Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(2_000.0) })
+            };
+            search.drive(busy).unwrap();
+            futile += u32::from(search.is_futile());
+            let found = search.interval(0).expect("lower rates were sustained");
+            assert!(found.low_rps > 0.5 * from && found.low_rps < from, "{from}: {found:?}");
+            assert!(!search.is_futile() || search.early_end().is_some());
+        }
+        assert!(futile > 0);
     }
 
     #[test]
@@ -417,11 +425,20 @@ mod tests {
         let mut search = MaxSearch::first(0.03);
         search.drive(starved).unwrap();
         assert!(search.interval(0).is_some_and(|found| found.low_rps >= 500.0 * 0.99), "{rates:?}");
+        assert!(rates.len() < 40, "{rates:?}");
         // Without the host's part in it, the server is silent.
         let silent = |_| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.0 });
         let mut search = MaxSearch::first(0.03);
         search.drive(silent).unwrap();
         assert!(search.interval(0).is_none() && !search.is_futile());
+        let mut slow = 0;
+        let mut search = MaxSearch::first(0.03);
+        let drowned = |_| {
+            slow += 1;
+            Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 })
+        };
+        search.drive(drowned).unwrap();
+        assert!(search.interval(0).is_none() && slow < 20, "{slow}");
     }
 
     #[test]
