@@ -415,11 +415,6 @@ impl Traces {
     pub fn operation(&self, name: &str) -> Option<&TracedOperation> {
         self.operations.iter().find(|operation| operation.name == name)
     }
-
-    /// Cost of tracing for the operation `name`.
-    pub fn cost_of(&self, name: &str) -> Option<&TracingCost> {
-        self.cost.iter().find(|cost| cost.operation == name)
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::number_and_unit;
-use crate::{Nanos, ParseError};
+use crate::ParseError;
 
 /// A rate of requests.
 ///
@@ -32,11 +32,6 @@ impl Rate {
     /// The mean time between two requests, in nanoseconds.
     pub fn mean_gap_ns(self) -> f64 {
         1e9 / self.0
-    }
-
-    /// The number of requests expected in `span`.
-    pub fn expected_in(self, span: Nanos) -> f64 {
-        self.0 * span.as_secs_f64()
     }
 
     /// This rate times `factor`, kept within the bounds of a rate.
