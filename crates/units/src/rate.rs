@@ -3,8 +3,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::number_and_unit;
 use crate::ParseError;
+use crate::error::number_and_unit;
 
 /// A rate of requests.
 ///
