@@ -173,8 +173,32 @@ def check_after(subject, after: dict) -> list:
     return wrong
 
 
+# Runs of a case in which a cache did not answer in time.
+MOST_RUNS = 3
+
+
 def run_case(subject, case: dict) -> list:
-    """What is wrong; empty where it passes."""
+    """What is wrong; empty where it passes.
+
+    A cache that does not answer within 50 ms is left out by the services. On a busy machine that happens by chance, and
+    the case runs again."""
+    for _ in range(MOST_RUNS):
+        main, before = subject.main, cache_errors(subject)
+        wrong = run_once(subject, case)
+        if not wrong or cache_errors(subject) <= (before if subject.main is main else 0):
+            break
+    return wrong
+
+
+def cache_errors(subject) -> int:
+    try:
+        is_up = subject.caches and subject.main and subject.main.process.poll() is None
+        return subject.main.counters().get("cache.errors", 0) if is_up else 0
+    except (wire.Closed, OSError):
+        return 0
+
+
+def run_once(subject, case: dict) -> list:
     wrong = []
     if subject.main is None or case.get("restart") or subject.main.process.poll() is not None:
         wrong += subject.restart()

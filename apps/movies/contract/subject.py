@@ -1,6 +1,7 @@
 """The service under test with all that is around it: configuration, stores, fakes, processes."""
 
 import itertools
+import socket
 import subprocess
 import time
 import tomllib
@@ -46,7 +47,7 @@ class Subject:
         self.folder = world.folder / name
         self.folder.mkdir()
         self._number = itertools.count()
-        self.main, self.doomed = None, None
+        self.main, self.doomed, self.deaf = None, None, None
         # Answers to sampled requests of the main process: (answer, method, calls that the fakes have seen).
         self.traced = []
         self.env = self._env()
@@ -153,12 +154,15 @@ class Subject:
         """Starts a process that waits for a service that never comes: to be looked at when its time is up."""
         needed = [name for name in self.upstreams if name not in self.optional]
         if needed:
-            address = f"127.0.0.1:{children.free_port()}"
+            # Bound, so that no other process can listen there.
+            self.deaf = socket.socket()
+            self.deaf.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{self.deaf.getsockname()[1]}"
             self.doomed = self.start(wait=False, **{f"upstream.{needed[0]}": address}), needed[0], time.monotonic()
 
     def close(self) -> None:
         self.fakes.close()
-        for process in (self.main, self.doomed and self.doomed[0]):
+        for process in (self.main, self.doomed and self.doomed[0], self.deaf):
             if process:
                 process.close()
 
