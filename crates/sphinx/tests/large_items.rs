@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::support::client::Client;
-use crate::support::{MODES, PATIENCE, Words, memcached_with, sphinxd};
+use crate::support::{LogOnFailure, MODES, PATIENCE, Words, memcached_with, sphinxd};
 use proto_memcache::binary::client::{Packet, Read, read};
 use proto_memcache::binary::opcode;
 
@@ -332,7 +332,8 @@ fn what_is_on_its_way_is_not_written_over() {
 #[test]
 fn who_announces_and_does_not_send_holds_a_bounded_part() {
     for args in ["-t 1", "-t 2 --sharing nothing", "-t 2 --sharing read"] {
-        let server = sphinxd(&format!("-m 128 -I 16m --lazy-memory -o reader_timeout=1 {args}"));
+        let server = sphinxd(&format!("-m 128 -I 16m --lazy-memory -o reader_timeout=1 -vv {args}"));
+        let _log = LogOnFailure(&server);
         let mut other = Client::connect(server.address);
         let mut silent: Vec<Client> = (0..30).map(|_| Client::connect(server.address)).collect();
         for (i, client) in silent.iter_mut().enumerate() {

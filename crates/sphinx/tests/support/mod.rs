@@ -41,6 +41,17 @@ pub(crate) struct Running {
     pub(crate) words: Words,
 }
 
+/// Shows the last lines of a server's log if the test fails.
+pub(crate) struct LogOnFailure<'a>(pub(crate) &'a Running);
+
+impl Drop for LogOnFailure<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}", self.0.process.stderr_tail().join("\n"));
+        }
+    }
+}
+
 /// The version whose words a server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
