@@ -1,9 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use host::listening::{Endpoint, Listening, open_sockets};
+use host::listening::{Endpoint, Listening, open_sockets, tcp_listeners};
 use reactor::Address;
 
 use crate::proc;
@@ -51,8 +50,7 @@ fn listeners(addresses: &[SocketAddr]) -> Vec<u32> {
 
 /// The ports at which the process `pid` listens, as far as its open files are readable.
 pub(crate) fn listened(proc: &Path, pid: u32) -> BTreeSet<u16> {
-    let text = |name: &str| fs::read_to_string(proc.join("net").join(name)).unwrap_or_default();
-    let tables = [text("tcp"), text("tcp6")];
+    let tables = tcp_listeners(&proc.join("net"));
     let listening = tables.iter().flat_map(|table| proc::sockets(table)).filter(|socket| socket.listens);
     let ports: BTreeMap<u64, u16> = listening.map(|socket| (socket.inode, socket.local)).collect();
     open_sockets(proc, pid).into_iter().flatten().filter_map(|inode| ports.get(&inode).copied()).collect()

@@ -1,7 +1,8 @@
 //! The kernel's tables of sockets.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -11,6 +12,8 @@ use super::{Endpoint, reached};
 /// Source: `TCP_LISTEN` and `TCP_CLOSE` in the kernel's `include/net/tcp_states.h`.
 const LISTENS: &str = "0A";
 const UNCONNECTED: &str = "07";
+/// The state of a connection that is not accepted yet. Source: `TCP_SYN_RECV` there.
+const HALF_OPEN: &str = "03";
 /// The flag of a Unix socket that listens. Source: `__SO_ACCEPTCON` in the kernel's `include/uapi/linux/net.h`.
 const ACCEPTS: u32 = 1 << 16;
 
@@ -19,14 +22,37 @@ const ACCEPTS: u32 = 1 << 16;
 /// `net` is that of a process, `/proc/PID/net`, for the sockets of its network namespace.
 pub fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
     let text = |name: &str| fs::read_to_string(net.join(name)).unwrap_or_default();
-    let both = |v4: &str, v6: &str, state: &str, address: SocketAddr| {
-        best(rows(&text(v4), state, address).chain(rows(&text(v6), state, address)))
+    let both = |[v4, v6]: [String; 2], state: &str, address: SocketAddr| {
+        best(rows(&v4, state, address).chain(rows(&v6, state, address)))
     };
     match endpoint {
-        Endpoint::Tcp(address) => both("tcp", "tcp6", LISTENS, address),
-        Endpoint::Udp(address) => both("udp", "udp6", UNCONNECTED, address),
+        Endpoint::Tcp(address) => both(tcp_listeners(net), LISTENS, address),
+        Endpoint::Udp(address) => both(["udp", "udp6"].map(text), UNCONNECTED, address),
         Endpoint::Unix(path) => unix(&text("unix"), path),
     }
+}
+
+/// The tables of listening TCP sockets in folder `net`, of IPv4 and of IPv6; empty if they cannot be read.
+///
+/// The kernel lists these before all connections, of which there may be many thousands, so that only the start of its tables
+/// is read. Source: `tcp_get_idx` in the kernel's `net/ipv4/tcp_ipv4.c`. Before Linux 4.4, connections that were not accepted
+/// yet stood between them.
+pub fn tcp_listeners(net: &Path) -> [String; 2] {
+    ["tcp", "tcp6"].map(|name| {
+        let mut text = String::new();
+        let Ok(file) = File::open(net.join(name)) else { return text };
+        let mut table = BufReader::new(file);
+        let mut row = 0;
+        while table.read_line(&mut text).is_ok_and(|bytes| bytes > 0) {
+            let state = text[row..].split_whitespace().nth(3);
+            if row > 0 && !matches!(state, Some(LISTENS | HALF_OPEN)) {
+                text.truncate(row);
+                break;
+            }
+            row = text.len();
+        }
+        text
+    })
 }
 
 /// A socket that may receive for an address.
