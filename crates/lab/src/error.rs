@@ -23,7 +23,7 @@ pub enum Error {
     #[error("{name} ended while it was measured{message}")]
     ServerGone { name: String, message: String },
     #[error("{target}: no maximum throughput was found to take shares of: {reason}")]
-    NoThroughput { target: String, reason: String, untold: bool },
+    NoThroughput { target: String, reason: String, ended_early: bool },
     #[error("the files {files} cannot be made for a web server: {message}")]
     NoFiles { files: String, message: String },
     #[error("{name} is unavailable on another machine: {message}")]
@@ -110,7 +110,7 @@ impl Error {
 
     /// Whether host or generator kept the run from an answer: another try may have one.
     pub fn is_not_measurable(&self) -> bool {
-        matches!(self, Error::NoThroughput { untold: true, .. })
+        matches!(self, Error::NoThroughput { ended_early: true, .. })
     }
 
     /// Whether the run was interrupted.

@@ -230,7 +230,7 @@ impl MaxSearch {
                 (false, None) => State::Probing { offer: lower, retried: false },
             };
         }
-        // The trial that passed is one of those that count below.
+        // The search below does not count the last offer that passed.
         self.spent.all += u32::from(self.passed.is_some());
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =

@@ -91,7 +91,7 @@ impl Bench {
                 return Err(Error::NoThroughput {
                     target: name,
                     reason,
-                    untold: search.early_end().is_some(),
+                    ended_early: search.early_end().is_some(),
                 });
             };
             let said_nothing = said_nothing(&self.trials.experiment().trials, &name);
