@@ -162,9 +162,9 @@ class Subject:
 
     def close(self) -> None:
         self.fakes.close()
-        for process in (self.main, self.doomed and self.doomed[0], self.deaf):
-            if process:
-                process.close()
+        for one in (self.main, self.doomed and self.doomed[0], self.deaf):
+            if one:
+                one.close()
 
     # The state before a case.
 
