@@ -171,7 +171,8 @@ mod tests {
             let seen = IoCounts { waiting: 1, all: 4, read: Some([1_000, 100]), major_faults: 0 };
             let readings: Vec<(Probe, Box<dyn Reading>)> = vec![(Probe::Io, Box::new(seen))];
             let [from, to] = [from, to].map(|s| Time(s * 1_000_000_000));
-            Slot { from, to, looked: vec![Probe::Io], readings, server_ns: None }
+            let looked = vec![Probe::Io];
+            Slot { from, to, readings_span: (from, to), looked, readings, server_ns: None }
         };
         let other = Slot { readings: Vec::new(), ..slot(0, 1) };
         let slots = [slot(8, 10), slot(9, 12), other, slot(12, 13), slot(20, 22)];

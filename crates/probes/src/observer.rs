@@ -80,8 +80,7 @@ impl Observer {
             return Seen { record, lost };
         };
         let closed = opened + Nanos((1e9 * trial.window_s) as u64);
-        let within: Vec<&Slot> =
-            slots.iter().filter(|slot| slot.from >= opened && slot.to <= closed).collect();
+        let within: Vec<&Slot> = slots.iter().filter(|slot| slot.is_within(opened, closed)).collect();
         record.slots = within.len() as u32;
         for probe in self.wanted.in_slots() {
             if missing.iter().any(|missing| missing.probe == probe.name()) {
@@ -156,18 +155,19 @@ fn watch(
     let _ = ready.send(());
     let mut seen = Vec::new();
     for i in 0.. {
+        let begun = monotonic_now();
         let mut looking = Vec::new();
         instruments.retain_mut(|(j, instrument)| {
-            let begun =
+            let resumed =
                 if slots.looks(*j, i) { instrument.resume().map(|()| looking.push(*j)) } else { Ok(()) };
-            if let Err(error) = &begun {
+            if let Err(error) = &resumed {
                 missing.push(Missing {
                     probe: instrument.probe().name().into(),
                     what: format!("it could not begin to look: {error}"),
                     disables: "all of it".into(),
                 });
             }
-            begun.is_ok()
+            resumed.is_ok()
         });
         let running = || host::threads::running_ns(Path::new("/"), &subject.pids);
         let server = running();
@@ -175,11 +175,13 @@ fn watch(
         let ended = stop.recv_timeout(slots.length) != Err(RecvTimeoutError::Timeout);
         let to = monotonic_now();
         let server_ns = server.zip(running()).map(|(before, now)| now.saturating_sub(before));
-        let mut slot = Slot { from, to, looked: Vec::new(), readings: Vec::new(), server_ns };
+        let (looked, readings) = (Vec::new(), Vec::new());
+        let mut slot = Slot { from, to, readings_span: (begun, to), looked, readings, server_ns };
         for (_, instrument) in instruments.iter_mut().rev().filter(|(j, _)| looking.contains(j)) {
             slot.looked.push(instrument.probe());
             slot.readings.push((instrument.probe(), instrument.pause()));
         }
+        slot.readings_span.1 = monotonic_now();
         seen.push(slot);
         if ended {
             break;

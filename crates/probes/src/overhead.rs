@@ -75,6 +75,7 @@ mod tests {
         Slot {
             from: at(from_ms),
             to: at(to_ms),
+            readings_span: (at(from_ms), at(to_ms)),
             looked: if looked { vec![Probe::Stages] } else { Vec::new() },
             readings: Vec::new(),
             server_ns: Some(server_ns),

@@ -21,6 +21,9 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     pub from: Time,
     pub to: Time,
+    /// Before the first reading of its beginning and after the last of its end. On a machine without a free processor a
+    /// reading takes long, and counters may have grown since by what does not belong to the window.
+    pub readings_span: (Time, Time),
     /// The active probes.
     pub looked: Vec<Probe>,
     pub readings: Vec<(Probe, Box<dyn Reading>)>,
@@ -36,6 +39,14 @@ units::limits! {
     /// Changes of the machine within seconds must affect slots of both kinds.
     const LONGEST: Duration = Duration::from_millis(500), Span,
         "ours, because changes of the machine within seconds must fall on both kinds of slots";
+}
+
+impl Slot {
+    /// Whether all of it, with its readings, lies within a window.
+    pub(crate) fn is_within(&self, opened: Time, closed: Time) -> bool {
+        let (begun, ended) = self.readings_span;
+        begun >= opened && ended <= closed
+    }
 }
 
 impl Slots {
@@ -75,6 +86,21 @@ mod tests {
         check(3, 6_400, 400);
         check(5, 2_000, 200);
         check(1, 0, 200);
+    }
+
+    #[test]
+    fn a_slot_whose_first_reading_was_before_the_window_is_outside() {
+        let [opened, closed] = [10, 20].map(Time);
+        let check = |begun: u64, ended: u64, expect: bool| {
+            let (from, to) = (Time(11), Time(12));
+            let readings_span = (Time(begun), Time(ended));
+            let slot =
+                Slot { from, to, readings_span, looked: Vec::new(), readings: Vec::new(), server_ns: None };
+            assert_eq!(slot.is_within(opened, closed), expect, "{begun} {ended}");
+        };
+        check(10, 20, true);
+        check(9, 20, false);
+        check(10, 21, false);
     }
 
     #[test]
