@@ -49,7 +49,8 @@ fn each_kind_of_failure_has_its_place() {
     let load = ["-c4", "-R200"];
     let found = wrk(&saying(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", false), &load);
     let refused = behind(&found, "Non-2xx or 3xx responses:");
-    assert!(refused > 20.0 && (refused - behind(&found, "Requests/sec:")).abs() <= 4.0, "{found}");
+    // Pages that come in the drain are counted, but not in the rate.
+    assert!((20.0..=refused).contains(&behind(&found, "Requests/sec:")), "{found}");
     assert!(!found.contains("Socket errors"), "{found}");
 
     let closed = wrk(&turncoat(|_| false), &load);
