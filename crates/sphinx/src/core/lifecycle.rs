@@ -438,6 +438,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
             Event::Closed { conn, error } => {
                 let reason = if error.is_some() { "error" } else { "normal" };
                 if let Some(error) = error {
+                    debug!(slot = conn.slot, %error, "a connection broke");
                     self.broke(&error);
                 }
                 self.forget(conn, reason);

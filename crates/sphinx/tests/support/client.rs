@@ -56,16 +56,20 @@ impl Client {
     }
 
     /// The next line as text; the server must not close.
+    #[track_caller]
     pub(crate) fn text(&mut self) -> String {
-        String::from_utf8(self.line().expect("the server closed the connection")).unwrap()
+        let Some(line) = self.line() else { panic!("the server closed the connection") };
+        String::from_utf8(line).unwrap()
     }
 
     /// The lines up to `end`.
+    #[track_caller]
     pub(crate) fn lines_to(&mut self, end: &str) -> Vec<String> {
         std::iter::from_fn(|| Some(self.text()).filter(|line| line != end)).collect()
     }
 
     /// Sends a line and returns the first line of the answer.
+    #[track_caller]
     pub(crate) fn ask(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n"));
         self.text()
@@ -79,6 +83,7 @@ impl Client {
     }
 
     /// The value of a key that must be there; asked with `get`.
+    #[track_caller]
     pub(crate) fn get(&mut self, key: &str) -> Option<Vec<u8>> {
         self.send(format!("get {key}\r\n"));
         let header = self.text();
@@ -92,6 +97,7 @@ impl Client {
         Some(value)
     }
 
+    #[track_caller]
     pub(crate) fn set(&mut self, key: &str, value: impl AsRef<[u8]>) {
         let value = value.as_ref();
         self.send([format!("set {key} 0 0 {}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat());
@@ -99,6 +105,7 @@ impl Client {
     }
 
     /// One number of `stats`.
+    #[track_caller]
     pub(crate) fn stat(&mut self, name: &str) -> u64 {
         self.send("stats\r\n");
         let mut found = None;
