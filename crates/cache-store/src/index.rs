@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::epochs::{Epochs, Retired};
 use crate::hash::KeyHash;
 use crate::records::Location;
-use bucket::Entry;
+use bucket::{Entry, Turn};
 use pieces::Pieces;
 use table::BucketId;
 
@@ -26,7 +26,8 @@ pub(crate) use usage::Usage;
 /// entries a bucket, the next bucket in turn is split in two, so that growth is spread over the inserts that cause it
 /// and no insert pays for a whole table. When there are less than 1½, each removal merges the last bucket with the one
 /// that it was split from, so that the memory for many small items serves others later. An entry holds 12 bits of the
-/// hash; the caller compares the key itself. This is the writer's side; other threads read its [`Table`] concurrently.
+/// hash; the caller compares the key itself. Slots without an entry hold ghosts: tags of items that were evicted, so that
+/// one that is soon stored again is known, at no memory of its own. This is the writer's side; other threads read its [`Table`] concurrently.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
     table: Arc<Table>,
@@ -38,6 +39,9 @@ pub(crate) struct Index {
     epochs: Arc<Epochs>,
     /// Since when the pieces beyond the home buckets are unused, the last piece first: readers may still look at them.
     leaving: VecDeque<Retired>,
+    turn: Turn,
+    /// For how many turns a ghost is known.
+    reach: u16,
 }
 
 /// The place of an entry; valid until the next insert or removal.
@@ -54,6 +58,9 @@ const LOAD_HALVES: usize = if cfg!(loom) { 2 } else { 9 };
 /// before a bucket is split and merged again.
 const SPARSE_HALVES: usize = if cfg!(loom) { 1 } else { 3 };
 
+/// Half of the turns that can be told apart.
+const GHOSTS_REACH: usize = 1 << (Usage::BITS - 1);
+
 impl Index {
     /// An empty index, whose table the readers of `epochs` may look at. Bounds: it can hold `most` entries.
     pub(crate) fn new(most: usize, epochs: Arc<Epochs>) -> Index {
@@ -64,6 +71,8 @@ impl Index {
             scratch: Vec::new(),
             epochs,
             leaving: VecDeque::new(),
+            turn: Turn::default(),
+            reach: 0,
         }
     }
 
@@ -91,7 +100,8 @@ impl Index {
         self.table.find(self.home(hash), hash, is_it)
     }
 
-    /// Adds an entry for a key that has none. `hash_of` gives the hash of other records, which move.
+    /// Adds an entry for a key that has none; it is marked as read if the key's ghost is there. `hash_of` gives the hash
+    /// of other records, which move.
     pub(crate) fn insert(
         &mut self,
         hash: KeyHash,
@@ -99,12 +109,26 @@ impl Index {
         usage: Usage,
         hash_of: impl FnMut(Location) -> KeyHash,
     ) {
-        self.add(hash, Entry::new(hash.tag(), location, usage), hash_of);
+        let entry = Entry::new(hash.tag(), location, usage);
+        let home = self.table.homes.get(self.home(hash));
+        match home.place(hash.tag(), self.turn, self.reach) {
+            Some((slot, returns)) => {
+                home.set(slot, if returns { entry.marked() } else { entry });
+                self.grow(hash_of);
+            }
+            None => self.add(hash, entry, hash_of),
+        }
     }
 
     #[inline]
     fn add(&mut self, hash: KeyHash, entry: Entry, hash_of: impl FnMut(Location) -> KeyHash) {
         self.put(self.home(hash), entry);
+        self.grow(hash_of);
+    }
+
+    /// Counts a new entry.
+    #[inline]
+    fn grow(&mut self, hash_of: impl FnMut(Location) -> KeyHash) {
         self.entries += 1;
         if self.entries * 2 > self.table.homes.len() * LOAD_HALVES {
             self.split(hash_of);
@@ -145,7 +169,7 @@ impl Index {
         let mut id = BucketId::Home(home);
         loop {
             let bucket = self.table.bucket(id);
-            for (slot, entry) in bucket.entries().enumerate().filter(|(_, entry)| *entry != Entry::EMPTY) {
+            for (slot, entry) in bucket.entries().enumerate().filter(|(_, entry)| !entry.is_empty()) {
                 bucket.update(slot, entry, entry.with_usage(entry.usage().aged(now)));
             }
             let Some(next) = bucket.next() else { return };
@@ -169,7 +193,7 @@ impl Index {
         let mut id = BucketId::Home(table::fold(home, now));
         loop {
             let bucket = self.table.bucket(id);
-            for entry in bucket.entries().filter(|entry| *entry != Entry::EMPTY) {
+            for entry in bucket.entries().filter(|entry| !entry.is_empty()) {
                 if !is_merged || table::home(hash_of(entry.location()), homes) == home {
                     see(entry.location(), entry.usage());
                 }
@@ -194,7 +218,7 @@ impl Index {
             let mut id = BucketId::Home(home);
             loop {
                 let bucket = self.table.bucket(id);
-                let entries = bucket.entries().filter(|entry| *entry != Entry::EMPTY);
+                let entries = bucket.entries().filter(|entry| !entry.is_empty());
                 words.extend(entries.map(Entry::to_word));
                 let Some(next) = bucket.next() else { break };
                 id = BucketId::Overflow(next);
@@ -232,8 +256,23 @@ impl Index {
 
     /// Removes an entry that [`Index::find`] has just found for `hash`.
     pub(crate) fn remove(&mut self, at: Slot, hash: KeyHash) {
+        self.take_out(at, hash, Entry::EMPTY);
+    }
+
+    /// The same, and leaves a ghost.
+    pub(crate) fn evict(&mut self, at: Slot, hash: KeyHash) {
+        self.take_out(at, hash, Entry::ghost(hash.tag(), self.turn));
+    }
+
+    /// A segment is about to be reclaimed; ghosts are known until `reach` more were.
+    pub(crate) fn next_turn(&mut self, reach: usize) {
+        self.turn = self.turn.next();
+        self.reach = reach.min(GHOSTS_REACH) as u16;
+    }
+
+    fn take_out(&mut self, at: Slot, hash: KeyHash, left: Entry) {
         self.entries -= 1;
-        self.table.bucket(at.bucket).set(at.slot, Entry::EMPTY);
+        self.table.bucket(at.bucket).set(at.slot, left);
         let home = self.home(hash);
         if self.table.homes.get(home).next().is_some() {
             self.shorten(home, at);

@@ -9,10 +9,11 @@ pub enum Policy {
     Fifo,
     /// The oldest segment is reclaimed; items read since they were written are written again.
     SecondChance,
-    /// New items pass through a queue of a quarter of the memory. Items read in that time are kept in a second queue,
-    /// where each round is earned by another read. Items stored once and never read leave early.
+    /// New items pass through a queue of a tenth of the memory. Items read in that time, and items stored again soon
+    /// after their eviction, are kept in a second queue, where each round is earned by another read. Items stored once
+    /// and never read leave early.
     ///
-    /// Source: S3-FIFO (Yang et al., SOSP'23) without its ghosts, and with segments in the place of items.
+    /// Source: S3-FIFO (Yang et al., SOSP'23), with segments in the place of items.
     #[default]
     TwoQueues,
     /// Evicts nothing but expired items; writes that find no room are refused. Source: memcached's `-M`.

@@ -48,8 +48,29 @@ impl Bucket {
 
     /// Puts `entry` into an empty slot, if any.
     pub(super) fn add(&self, entry: Entry) -> bool {
-        let empty = self.entries().position(|entry| entry == Entry::EMPTY);
+        let empty = self.entries().position(Entry::is_empty);
         empty.map(|slot| self.set(slot, entry)).is_some()
+    }
+
+    /// The slot for a new entry, and whether it has a ghost of the same tag; otherwise one without a ghost, or else with
+    /// the oldest.
+    #[inline]
+    pub(super) fn place(&self, tag: u64, now: Turn, reach: u16) -> Option<(usize, bool)> {
+        let mut best = None;
+        for slot in 0..SLOTS {
+            let entry = self.get(slot);
+            if !entry.is_empty() {
+                continue;
+            }
+            let age = if entry == Entry::EMPTY { u16::MAX } else { now.since(entry.turn()) };
+            if age <= reach && entry.0 >> Entry::TAG == tag {
+                return Some((slot, true));
+            }
+            if best.is_none_or(|(_, oldest)| age > oldest) {
+                best = Some((slot, age));
+            }
+        }
+        best.map(|(slot, _)| (slot, false))
     }
 
     #[inline]
@@ -86,7 +107,7 @@ impl Bucket {
 
     /// Takes the last entry out.
     pub(super) fn pop(&self) -> Option<Entry> {
-        let slot = (0..SLOTS).rev().find(|&slot| self.get(slot) != Entry::EMPTY)?;
+        let slot = (0..SLOTS).rev().find(|&slot| !self.get(slot).is_empty())?;
         let entry = self.get(slot);
         self.set(slot, Entry::EMPTY);
         Some(entry)
@@ -99,7 +120,7 @@ impl Bucket {
     /// Takes all entries out and cuts the rest of the chain off; returns the number of its first bucket.
     pub(super) fn clear(&self, into: &mut Vec<Entry>) -> Option<u32> {
         for slot in 0..SLOTS {
-            into.extend(Some(self.get(slot)).filter(|entry| *entry != Entry::EMPTY));
+            into.extend(Some(self.get(slot)).filter(|entry| !entry.is_empty()));
             self.set(slot, Entry::EMPTY);
         }
         let next = self.next();
@@ -108,7 +129,7 @@ impl Bucket {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        (0..SLOTS).all(|slot| self.get(slot) == Entry::EMPTY)
+        (0..SLOTS).all(|slot| self.get(slot).is_empty())
     }
 
     pub(super) fn unlink(&self) {
@@ -145,6 +166,23 @@ impl Bucket {
     }
 }
 
+/// Number of reclaimed segments, in as many bits as a [`Usage`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Turn(u16);
+
+impl Turn {
+    const ALL: u16 = (1 << Usage::BITS) - 1;
+
+    pub(super) fn next(self) -> Turn {
+        Turn(self.0.wrapping_add(1) & Turn::ALL)
+    }
+
+    #[inline]
+    fn since(self, before: Turn) -> u16 {
+        self.0.wrapping_sub(before.0) & Turn::ALL
+    }
+}
+
 /// Part of a hash, the item's recorded use, and the record's location.
 ///
 /// ```text
@@ -155,6 +193,9 @@ impl Bucket {
 ///  +--------+------+---------+---------------------+
 ///             the record was read since it was written
 /// ```
+///
+/// A ghost is an empty entry with the tag of an item that was evicted, the mark, and the [`Turn`] of its eviction instead
+/// of the usage. It takes a slot only until an entry needs it.
 ///
 /// A bucket holds 4½ entries, so that a look-up compares one key in 900 for nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -174,6 +215,26 @@ impl Entry {
         Entry(tag << Entry::TAG | usage.to_bits() << Entry::USAGE | (location.0 + 1))
     }
 
+    pub(super) fn ghost(tag: u64, turn: Turn) -> Entry {
+        Entry(tag << Entry::TAG | Entry::MARK | u64::from(turn.0) << Entry::USAGE)
+    }
+
+    /// The turn of a ghost.
+    fn turn(self) -> Turn {
+        Turn((self.0 >> Entry::USAGE) as u16 & Turn::ALL)
+    }
+
+    /// The same, as of a record that was read.
+    pub(super) fn marked(self) -> Entry {
+        Entry(self.0 | Entry::MARK)
+    }
+
+    /// Whether it has no record.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0 & Entry::LOCATION == 0
+    }
+
     /// As a number: never 0.
     pub(super) fn to_word(self) -> u64 {
         self.0
@@ -181,7 +242,7 @@ impl Entry {
 
     /// The one of such a number, if that has a location.
     pub(super) fn from_word(word: u64) -> Option<Entry> {
-        (word & Entry::LOCATION != 0).then_some(Entry(word))
+        Some(Entry(word)).filter(|entry| !entry.is_empty())
     }
 
     #[inline]
@@ -198,7 +259,7 @@ impl Entry {
     /// Whether it is not empty and has this tag.
     #[inline]
     pub(super) fn has_tag(self, tag: u64) -> bool {
-        self.0 >> Entry::TAG == tag && self != Entry::EMPTY
+        self.0 >> Entry::TAG == tag && !self.is_empty()
     }
 
     #[inline]
@@ -271,6 +332,26 @@ mod tests {
         bucket.set(0, Entry::EMPTY);
         bucket.read(0, entry, 5);
         assert!(bucket.get(0) == Entry::EMPTY);
+    }
+
+    #[test]
+    fn a_ghost_is_known_for_a_while_and_makes_room_for_entries() {
+        let bucket = Bucket::default();
+        let early = Turn(Turn::ALL - 1);
+        bucket.set(0, Entry::ghost(0, early));
+        bucket.set(1, Entry::ghost(5, early.next()));
+        assert!(bucket.is_empty() && bucket.pop().is_none());
+        assert!(bucket.entries().all(|entry| !entry.has_tag(0) && !entry.has_tag(5)));
+        let now = early.next().next().next();
+        assert_eq!(bucket.place(5, now, 2), Some((1, true)));
+        assert_eq!(bucket.place(5, now, 1), Some((2, false)), "it is too long ago");
+        assert_eq!(bucket.place(0, now, 9), Some((0, true)), "its tag is that of an entry without a ghost");
+        assert_eq!(bucket.place(7, now, 9), Some((2, false)));
+        (0..7).for_each(|i| assert!(bucket.add(Entry::new(9, Location(i), Usage::default())), "{i}"));
+        assert_eq!(bucket.place(5, now, 9), None);
+        bucket.set(3, Entry::ghost(4, early.next()));
+        bucket.set(6, Entry::ghost(4, early));
+        assert_eq!(bucket.place(5, now, 9), Some((6, false)), "the oldest goes first");
     }
 
     #[test]
