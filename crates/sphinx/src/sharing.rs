@@ -29,6 +29,9 @@ const PARTITIONS_PER_THREAD: usize = 8;
 /// segments. 8 of them. Units: bytes.
 const PARTITION_MIN: u64 = 16 << 20;
 
+/// As much one thread has in one partition, where it meets nobody. A partition holds four times as much. Units: bytes.
+const PARTITION_OF_ONE: u64 = 64 << 30;
+
 /// Most partitions that [`cache_store::KeyHash`] can distinguish.
 const PARTITIONS_MAX: usize = 256;
 
@@ -42,6 +45,7 @@ impl Sharing {
     pub(crate) fn partitions_per_thread(self, threads: usize, memory: u64) -> usize {
         match self {
             Sharing::Nothing | Sharing::Read => 1,
+            _ if threads == 1 && memory <= PARTITION_OF_ONE => 1,
             Sharing::Something(_) | Sharing::Everything => {
                 let fit = (memory / PARTITION_MIN) as usize / threads;
                 PARTITIONS_PER_THREAD.min(fit).min(PARTITIONS_MAX / threads).max(1)
@@ -123,6 +127,8 @@ mod tests {
         };
         check(Sharing::Nothing, 4, 1 << 20, 1);
         check(Sharing::Read, 4, 1 << 20, 1);
+        check(Sharing::Everything, 1, 1024, 1);
+        check(Sharing::Everything, 1, 1 << 20, 8);
         check(Sharing::Everything, 2, 64, 2);
         check(Sharing::Everything, 4, 64, 1);
         check(Sharing::Something(2), 4, 16, 1);
