@@ -134,10 +134,14 @@ const DESCRIPTORS_PER_THREAD: usize = 3;
 const DESCRIPTORS: usize = 20;
 
 units::limits! {
-    /// Least number of segments of a partition, if its memory allows.
-    const SEGMENTS: usize = 32, Count,
+    /// Least number of segments of a partition, if its memory allows; half as many where they would be under 512 KiB.
+    const SEGMENTS: usize = 64, Count,
         "ours, because two or three of them stand empty, and what goes, goes by the segment (docs/reference/memory.md)";
 }
+
+/// Larger values get segments of their own, and smaller ones leave the ends of segments empty: for less than that there
+/// are fewer segments rather than smaller ones. Units: bytes.
+const SEGMENT_OF_LITTLE: usize = 512 << 10;
 
 /// Most segments of a partition: their lists then take 800 KiB, 0.02 % of the smallest such memory.
 const SEGMENTS_MAX: usize = 1 << 16;
@@ -150,7 +154,8 @@ pub(crate) const GATHERED_MAX: usize = 2 << 20;
 
 /// The length of the segments of a partition of `memory` bytes. Units: bytes.
 fn segment(memory: usize) -> usize {
-    let wanted = ((memory / SEGMENTS).max(1) + 1).next_power_of_two() / 2;
+    let wanted = (memory / SEGMENTS).max((2 * memory / SEGMENTS).min(SEGMENT_OF_LITTLE));
+    let wanted = (wanted.max(1) + 1).next_power_of_two() / 2;
     wanted.clamp(*SEGMENT.start(), *SEGMENT.end())
 }
 
@@ -443,9 +448,11 @@ mod tests {
         let check = |memory: usize, expect: usize| assert_eq!(segment(memory), expect, "{memory} B");
         let mebibyte = 1 << 20;
         check(1024 * mebibyte, 2 * mebibyte);
-        check(64 * mebibyte, 2 * mebibyte);
-        check(63 * mebibyte, mebibyte);
+        check(128 * mebibyte, 2 * mebibyte);
+        check(127 * mebibyte, mebibyte);
+        check(32 * mebibyte, 512 << 10);
         check(16 * mebibyte, 512 << 10);
+        check(15 * mebibyte, 256 << 10);
         check(2 * mebibyte, 64 << 10);
         check(mebibyte, 64 << 10);
     }

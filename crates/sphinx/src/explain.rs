@@ -211,7 +211,7 @@ mod tests {
         check("sphinx.memory-limit", "64 MiB");
         check("sphinx.max-item-size", "1 MiB");
         check("sphinx.conn-limit", "1024");
-        check("sphinx.segments", "32");
+        check("sphinx.segments", "64");
         check("sphinx.unix-mask", "700");
         check("sphinx.reader_timeout", "60 s");
         check("sphinx.idle_timeout", "never");

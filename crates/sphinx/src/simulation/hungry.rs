@@ -13,8 +13,9 @@ use units::{Nanos, Time};
 use super::{LIMIT, for_seeds, servers};
 use crate::core::Core;
 
-const CLIENTS: usize = 12;
-const ITEMS: usize = 6;
+/// More than a quarter of the segments, in which values are received without taking connections' memory.
+const CLIENTS: usize = 40;
+const ITEMS: usize = 2;
 const VALUE: usize = 60_000;
 /// Most bytes sent at once. Units: bytes.
 const PIECE: usize = 24 << 10;
@@ -174,7 +175,7 @@ fn history(args: &str, seed: u64) -> u64 {
 #[test]
 fn who_needs_more_memory_than_there_is_waits_and_is_served() {
     for (args, waits) in [
-        ("-t 1 -I 64k -m 4 --policy fifo --connection-memory 512KiB --sharing nothing", true),
+        ("-t 1 -I 64k -m 8 --policy fifo --connection-memory 512KiB --sharing nothing", true),
         ("-t 2 -I 64k --connection-memory 1MiB --sharing nothing", true),
         ("-t 3 -I 64k --connection-memory 2MiB --sharing read --queue 2", false),
         ("-t 2 -I 64k --connection-memory 1MiB --sharing everything", false),

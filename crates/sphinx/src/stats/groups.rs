@@ -136,11 +136,11 @@ mod tests {
         }
         let slabs = lines(|out| slabs(&stats, &Config::for_tests(), out));
         for expect in [
-            "STAT 1:chunk_size 2097152",
+            "STAT 1:chunk_size 1048576",
             "STAT 1:total_chunks 7",
             "STAT 1:used_chunks 5",
             "STAT 1:free_chunks 2",
-            "STAT total_malloced 14680064",
+            "STAT total_malloced 7340032",
         ] {
             assert!(slabs.contains(&expect.into()), "{expect} {slabs:?}");
         }
