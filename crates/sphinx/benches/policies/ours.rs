@@ -20,7 +20,8 @@ pub(crate) fn hits(
     policy: Policy,
 ) -> u64 {
     // As `sphinxd` chooses them.
-    let segment = ((memory / 32 + 1).next_power_of_two() / 2).clamp(64 << 10, 2 << 20);
+    let least = (memory / 64).max((memory / 32).min(512 << 10));
+    let segment = ((least + 1).next_power_of_two() / 2).clamp(64 << 10, 2 << 20);
     let config = Config { segment, policy, ..Config::new(memory, 1) };
     let mut store = Store::new(config).expect("memory for a store");
     let hasher = store.hasher();
