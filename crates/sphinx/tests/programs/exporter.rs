@@ -34,6 +34,8 @@ fn start(server: &Server) -> (Process, SocketAddr) {
         let words = [
             "memcached_exporter".into(),
             format!("--memcached.address={}", server.place),
+            // Of a second by default, in which a busy machine may run none of the three.
+            format!("--memcached.timeout={}s", PATIENCE.as_secs()),
             format!("--web.listen-address=127.0.0.1:{port}"),
         ];
         let mut process = Process::spawn(run::spec(&words).unwrap()).unwrap();
