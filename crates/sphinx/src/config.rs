@@ -139,8 +139,8 @@ units::limits! {
         "ours, because two or three of them stand empty, and what goes, goes by the segment (docs/reference/memory.md)";
 }
 
-/// Larger values get segments of their own, and smaller ones leave the ends of segments empty: for less than that there
-/// are fewer segments rather than smaller ones. Units: bytes.
+/// Little memory is divided into half as many segments if they are no larger than this: values over a segment's length
+/// need several, and values of half of it waste its end. Units: bytes.
 const SEGMENT_OF_LITTLE: usize = 512 << 10;
 
 /// Most segments of a partition: their lists then take 800 KiB, 0.02 % of the smallest such memory.
@@ -153,7 +153,7 @@ const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
 pub(crate) const GATHERED_MAX: usize = 2 << 20;
 
 /// The length of the segments of a partition of `memory` bytes. Units: bytes.
-fn segment(memory: usize) -> usize {
+pub fn segment_length(memory: usize) -> usize {
     let wanted = (memory / SEGMENTS).max((2 * memory / SEGMENTS).min(SEGMENT_OF_LITTLE));
     let wanted = (wanted.max(1) + 1).next_power_of_two() / 2;
     wanted.clamp(*SEGMENT.start(), *SEGMENT.end())
@@ -187,7 +187,7 @@ impl Config {
 
     /// The length of a segment. Units: bytes.
     fn segment(&self) -> usize {
-        segment(self.memory.0 as usize / self.partitions())
+        segment_length(self.memory.0 as usize / self.partitions())
     }
 
     /// The store configuration of a partition.
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn little_memory_has_small_segments() {
-        let check = |memory: usize, expect: usize| assert_eq!(segment(memory), expect, "{memory} B");
+        let check = |memory: usize, expect: usize| assert_eq!(segment_length(memory), expect, "{memory} B");
         let mebibyte = 1 << 20;
         check(1024 * mebibyte, 2 * mebibyte);
         check(128 * mebibyte, 2 * mebibyte);

@@ -101,7 +101,7 @@ mod watch;
 
 pub use auth::UsersFormat;
 pub use cache_store::Provide;
-pub use config::{Config, Tls};
+pub use config::{Config, Tls, segment_length};
 pub use explain::explain;
 pub use flags::{LogFormat, Protocol};
 pub use options::Options;

@@ -19,10 +19,7 @@ pub(crate) fn hits(
     memory: usize,
     policy: Policy,
 ) -> u64 {
-    // As `sphinxd` chooses them.
-    let least = (memory / 64).max((memory / 32).min(512 << 10));
-    let segment = ((least + 1).next_power_of_two() / 2).clamp(64 << 10, 2 << 20);
-    let config = Config { segment, policy, ..Config::new(memory, 1) };
+    let config = Config { segment: sphinx::segment_length(memory), policy, ..Config::new(memory, 1) };
     let mut store = Store::new(config).expect("memory for a store");
     let hasher = store.hasher();
     let mut name = Vec::new();
