@@ -51,6 +51,7 @@ fn each_kind_of_failure_has_its_place() {
     let refused = behind(&found, "Non-2xx or 3xx responses:");
     // Pages that come in the drain are counted, but not in the rate.
     assert!((20.0..=refused).contains(&behind(&found, "Requests/sec:")), "{found}");
+    assert!(found.contains(&format!("({refused} of {refused} requests failed")), "{found}");
     assert!(!found.contains("Socket errors"), "{found}");
 
     let closed = wrk(&turncoat(|_| false), &load);
