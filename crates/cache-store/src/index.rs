@@ -26,8 +26,9 @@ pub(crate) use usage::Usage;
 /// entries a bucket, the next bucket in turn is split in two, so that growth is spread over the inserts that cause it
 /// and no insert pays for a whole table. When there are less than 1½, each removal merges the last bucket with the one
 /// that it was split from, so that the memory for many small items serves others later. An entry holds 12 bits of the
-/// hash; the caller compares the key itself. Slots without an entry hold ghosts: tags of items that were evicted, so that
-/// one that is soon stored again is known, at no memory of its own. This is the writer's side; other threads read its [`Table`] concurrently.
+/// hash; the caller compares the key itself. Slots without an entry hold ghosts, the tags of evicted items, by which one
+/// that is soon stored again is recognized; they take no memory of their own. This is the writer's side; other threads
+/// read its [`Table`] concurrently.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
     table: Arc<Table>,
@@ -40,7 +41,7 @@ pub(crate) struct Index {
     /// Since when the pieces beyond the home buckets are unused, the last piece first: readers may still look at them.
     leaving: VecDeque<Retired>,
     turn: Turn,
-    /// For how many turns a ghost is known.
+    /// Number of turns for which a ghost counts.
     reach: u16,
 }
 
@@ -58,7 +59,7 @@ const LOAD_HALVES: usize = if cfg!(loom) { 2 } else { 9 };
 /// before a bucket is split and merged again.
 const SPARSE_HALVES: usize = if cfg!(loom) { 1 } else { 3 };
 
-/// Half of the turns that can be told apart.
+/// Most turns for which a ghost counts: half of those that can be told apart.
 const GHOSTS_REACH: usize = 1 << (Usage::BITS - 1);
 
 impl Index {
@@ -264,7 +265,7 @@ impl Index {
         self.take_out(at, hash, Entry::ghost(hash.tag(), self.turn));
     }
 
-    /// A segment is about to be reclaimed; ghosts are known until `reach` more were.
+    /// A segment is about to be reclaimed. A ghost counts for the next `reach` of them.
     pub(crate) fn next_turn(&mut self, reach: usize) {
         self.turn = self.turn.next();
         self.reach = reach.min(GHOSTS_REACH) as u16;

@@ -52,8 +52,8 @@ impl Bucket {
         empty.map(|slot| self.set(slot, entry)).is_some()
     }
 
-    /// The slot for a new entry, and whether it has a ghost of the same tag; otherwise one without a ghost, or else with
-    /// the oldest.
+    /// The slot for a new entry: the one with the ghost of its tag, if any, else one without a ghost, else the one with
+    /// the oldest ghost; and whether the ghost is its own. `None` without an empty slot.
     #[inline]
     pub(super) fn place(&self, tag: u64, now: Turn, reach: u16) -> Option<(usize, bool)> {
         let mut best = None;
@@ -215,6 +215,7 @@ impl Entry {
         Entry(tag << Entry::TAG | usage.to_bits() << Entry::USAGE | (location.0 + 1))
     }
 
+    /// The ghost of an item evicted in this turn.
     pub(super) fn ghost(tag: u64, turn: Turn) -> Entry {
         Entry(tag << Entry::TAG | Entry::MARK | u64::from(turn.0) << Entry::USAGE)
     }

@@ -99,7 +99,7 @@ impl Effort {
 
 /// The queue of new items gets at least one in this many segments.
 ///
-/// Source: S3-FIFO's (Yang et al., SOSP'23), whose ghosts of evicted items make so few enough. See decision 12.
+/// Source: S3-FIFO (Yang et al., SOSP'23). So small a queue needs the ghosts of evicted items: see decision 12.
 const NEW_SHARE: usize = 10;
 
 /// One in this many reclaimed segments is one of kept items, at any share: else an item read once would stay forever,
@@ -263,23 +263,26 @@ impl Store {
     fn pass(&mut self, at: Location, header: &Header, all: bool, now: u32) {
         let hash = self.hasher.hash(self.log.key(at, header));
         let Some((slot, _)) = self.index.find(hash, |other| other == at) else { return };
-        match self.shared.gone(at, header, now) {
+        let is_evicted = match self.shared.gone(at, header, now) {
             None if self.keeps() && (all || self.index.is_marked(slot)) => {
                 if self.keep(slot, hash, at, header) {
                     return;
                 }
                 self.effort.short = true;
                 self.count_eviction(slot, at, header, now);
+                true
             }
-            None => self.count_eviction(slot, at, header, now),
+            None => {
+                self.count_eviction(slot, at, header, now);
+                true
+            }
             Some(gone) => {
                 self.count_ended(slot, gone);
-                self.index.remove(slot, hash);
-                return self.release(at, header);
+                false
             }
-        }
+        };
         let queue = self.log.segments[self.log.segment_of(at)].queue;
-        if self.policy == Policy::TwoQueues && queue == Queue::New {
+        if is_evicted && self.policy == Policy::TwoQueues && queue == Queue::New {
             self.index.evict(slot, hash);
         } else {
             self.index.remove(slot, hash);
@@ -311,7 +314,7 @@ impl Store {
             (Some(&new), Some(&kept)) => self.choose(new, kept),
         };
         let oldest = self.log.order[queue as usize].pop_front()?;
-        // Ghosts of as many items as memory holds.
+        // Ghosts count while as many segments as memory holds are reclaimed.
         self.index.next_turn(self.log.held());
         Some((oldest, false))
     }
