@@ -21,8 +21,8 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     pub from: Time,
     pub to: Time,
-    /// Before the first reading of its beginning and after the last of its end. On a machine without a free processor a
-    /// reading takes long, and counters may have grown since by what does not belong to the window.
+    /// From before the first reading until after the last one. On a busy machine the readings take long, and what the
+    /// counters grew by meanwhile may not belong to the window.
     pub readings_span: (Time, Time),
     /// The active probes.
     pub looked: Vec<Probe>,

@@ -29,7 +29,8 @@ const PARTITIONS_PER_THREAD: usize = 8;
 /// segments. 8 of them. Units: bytes.
 const PARTITION_MIN: u64 = 16 << 20;
 
-/// As much one thread has in one partition, where it meets nobody. A partition holds four times as much. Units: bytes.
+/// Memory up to which a lone thread has one partition, since no other thread contends for it. A quarter of the largest
+/// partition. Units: bytes.
 const PARTITION_OF_ONE: u64 = 64 << 30;
 
 /// Most partitions that [`cache_store::KeyHash`] can distinguish.

@@ -34,7 +34,7 @@ fn start(server: &Server) -> (Process, SocketAddr) {
         let words = [
             "memcached_exporter".into(),
             format!("--memcached.address={}", server.place),
-            // Of a second by default, in which a busy machine may run none of the three.
+            // The default is one second, in which a busy machine may not schedule the exporter and the server.
             format!("--memcached.timeout={}s", PATIENCE.as_secs()),
             format!("--web.listen-address=127.0.0.1:{port}"),
         ];
