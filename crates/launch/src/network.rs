@@ -91,7 +91,8 @@ impl Network {
     pub(crate) fn join(&self, place: usize, space: &Path) -> Result<(), Error> {
         let link = self.link(place);
         let at = space.display().to_string();
-        ip(&["link", "add", &link, "type", "veth", "peer", "name", DEVICE, "netns", &at])?;
+        let mac = mac(self.address(place));
+        ip(&["link", "add", &link, "type", "veth", "peer", "name", DEVICE, "address", &mac, "netns", &at])?;
         ip(&["link", "set", &link, "master", &self.name, "up"])?;
         let address = self.subnet.with_length(place + 1);
         for words in [
@@ -138,6 +139,13 @@ impl Network {
         let digit = |n: usize| char::from_digit(n as u32 % 36, 36).unwrap_or('0');
         format!("{}{}{}", self.name, digit(place / 36), digit(place))
     }
+}
+
+/// The hardware address of a place: locally administered, with the place's IP address. A place keeps it when its container
+/// is started again; with another one, connections waited up to a minute for the neighbour tables to forget the first.
+fn mac(ip: Ipv4Addr) -> String {
+    let [a, b, c, d] = ip.octets();
+    format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
 /// Gives the bridge an address of a part of `pool` that is unused on this machine.
