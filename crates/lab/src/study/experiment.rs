@@ -1,7 +1,6 @@
 //! An experiment of a study: a specification, read from the tables of its files.
 
 use knobs::RequestedKnobs;
-use serde_json::{Value, json};
 use spec::{Load, Spec};
 use toml::Table;
 
@@ -23,14 +22,15 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     Ok(spec)
 }
 
-/// The part of a specification that a server, its generator and the host must share to be one bench: everything except
-/// the load, the target and the times.
-pub(super) fn bench_key(spec: &Spec) -> String {
-    let apart = Spec::default();
-    let same = Spec { load: Load::default(), qos: apart.qos, time: apart.time, ..spec.clone() };
-    let mut whole = same.to_json();
-    whole["loop"] = json!(spec.load == Load::Closed);
-    Value::to_string(&whole)
+/// Whether two specifications can be measured on one bench: the same server, generator, workload and knobs. Loads, targets
+/// and times may differ, but a closed loop has a bench of its own.
+pub(super) fn share_bench(one: &Spec, other: &Spec) -> bool {
+    let Spec { target, workload, load, generator, knobs, client_knobs, probes, qos: _, time: _, seed } = one;
+    let is_closed = |load: &Load| *load == Load::Closed;
+    (target, workload, generator) == (&other.target, &other.workload, &other.generator)
+        && (knobs, client_knobs, probes) == (&other.knobs, &other.client_knobs, &other.probes)
+        && *seed == other.seed
+        && is_closed(load) == is_closed(&other.load)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use app::App;
 use launch::find_program;
@@ -82,32 +83,30 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 ];
 
 /// All of them: those, and the programs of the applications that this program brings along.
-fn programs() -> Vec<KnownProgram> {
+static KNOWN: LazyLock<Vec<KnownProgram>> = LazyLock::new(|| {
     let known = |name: &str, program: &str, package: &str, folders: &[PathBuf]| KnownProgram {
         name: name.into(),
         program: program.into(),
         folders: folders.into(),
         package: package.into(),
     };
-    let mut all: Vec<KnownProgram> = SHIPPED
-        .iter()
-        .flat_map(|app| &app.services)
-        .filter(|service| service.program.embedded.is_none() && !service.program.built)
-        .map(|service| {
-            let program = &service.program;
-            let package = program.package.as_ref().unwrap_or(&program.name);
-            known(&program.name, &program.name, package, &program.folders)
-        })
-        .collect();
-    all.extend(PROGRAMS.iter().map(|(name, program, package)| known(name, program, package, &[])));
+    let services = SHIPPED.iter().flat_map(|app| &app.services);
+    let installed = services.filter(|service| service.program.embedded.is_none() && !service.program.built);
+    let of_apps = installed.map(|service| {
+        let program = &service.program;
+        let package = program.package.as_ref().unwrap_or(&program.name);
+        known(&program.name, &program.name, package, &program.folders)
+    });
+    let others = PROGRAMS.iter().map(|(name, program, package)| known(name, program, package, &[]));
+    let mut all: Vec<KnownProgram> = of_apps.chain(others).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all.dedup_by(|a, b| a.name == b.name);
     all
-}
+});
 
 /// Whether a study may ask for the program `name`, or the application whose programs are made from source.
 pub(super) fn is_known(name: &str) -> bool {
-    programs().iter().any(|known| known.name == name) || made().any(|app| app.name == name)
+    KNOWN.iter().any(|known| known.name == name) || made().any(|app| app.name == name)
 }
 
 /// The applications whose programs are made from source.
@@ -118,13 +117,13 @@ fn made() -> impl Iterator<Item = &'static App> {
 impl Facts {
     /// Facts of this machine, described by `host`.
     pub fn here(host: &host::Host) -> Facts {
-        let programs = programs().into_iter().filter(KnownProgram::is_there);
+        let programs = KNOWN.iter().filter(|known| known.is_there());
         let is_built = |app: &&App| app.not_built(&[app.built_folder()]).is_empty();
         let made = made().filter(is_built).map(|app| app.name.clone());
         Facts {
             cores: allowed_cpus().len(),
             no_stages: probes::no_stages(),
-            programs: programs.map(|known| known.name).chain(made).collect(),
+            programs: programs.map(|known| known.name.clone()).chain(made).collect(),
             ..Facts::of(host)
         }
     }
@@ -137,7 +136,7 @@ impl Facts {
 
     /// Facts of another machine, limited to its description.
     pub fn of(host: &host::Host) -> Facts {
-        let programs = programs().into_iter().filter(|known| {
+        let programs = KNOWN.iter().filter(|known| {
             let file = Some(OsStr::new(&known.program));
             host.software.iter().any(|one| one.name == known.name || one.path.file_name() == file)
         });
@@ -158,7 +157,7 @@ impl Facts {
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
             disk: host.storage.free_bytes.map(Bytes),
             no_stages: Some("whether its kernel can be looked into is known on that machine only".into()),
-            programs: programs.map(|known| known.name).collect(),
+            programs: programs.map(|known| known.name.clone()).collect(),
         }
     }
 
@@ -186,9 +185,9 @@ impl Facts {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
         if let Some(KnownProgram { name, program, package, .. }) =
-            programs().into_iter().find(|known| known.name == need)
+            KNOWN.iter().find(|known| known.name == need)
         {
-            let has = self.programs.contains(&name);
+            let has = self.programs.contains(name);
             let reason =
                 format!("there is no {program} on this machine; install it (apt-get install {package})");
             return unless(has, reason);
@@ -260,9 +259,9 @@ impl Facts {
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
                 "needs '{need}': not known; write smt, resctrl, counters, frequency, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
-                programs()
-                    .into_iter()
-                    .map(|known| known.name)
+                KNOWN
+                    .iter()
+                    .map(|known| known.name.clone())
                     .chain(made().map(|app| app.name.clone()))
                     .collect::<Vec<_>>()
                     .join(", ")

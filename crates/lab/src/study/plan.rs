@@ -141,10 +141,8 @@ impl Plan {
     }
 
     fn bench(&mut self, experiment: &Spec, name: &str) -> usize {
-        let key = experiment::bench_key(experiment);
-        if let Some(place) =
-            self.benches.iter().position(|bench| experiment::bench_key(&bench.experiment) == key)
-        {
+        let shares = |bench: &BenchPlan| experiment::share_bench(&bench.experiment, experiment);
+        if let Some(place) = self.benches.iter().position(shares) {
             return place;
         }
         let name = format!("{:02}-{}", self.benches.len() + 1, slug(name));

@@ -47,11 +47,11 @@ fn mistakes_are_named_with_their_place() {
 
 #[test]
 fn a_bench_does_not_depend_on_the_load() {
-    let key = |text: &str| bench_key(&read(text).unwrap());
-    assert_eq!(key("[load]\nshare = '10%'"), key("[load]\nrate = '5krps'\n[time]\nwindow = '1s'"));
-    assert_ne!(key("[load]\nshare = '10%'"), key("[load]\nclosed = true"));
-    assert_ne!(key(""), key("[workload]\nkeys = 5"));
-    assert_ne!(key(""), key("[target]\nthreads = 2"));
-    assert_ne!(key(""), key("knobs = ['smt=off']"));
-    assert_ne!(key(""), key("[target]\ndevice = 'eth1'"));
+    let share = |one: &str, other: &str| share_bench(&read(one).unwrap(), &read(other).unwrap());
+    assert!(share("[load]\nshare = '10%'", "[load]\nrate = '5krps'\n[time]\nwindow = '1s'"));
+    assert!(!share("[load]\nshare = '10%'", "[load]\nclosed = true"));
+    assert!(!share("", "[workload]\nkeys = 5"));
+    assert!(!share("", "[target]\nthreads = 2"));
+    assert!(!share("", "knobs = ['smt=off']"));
+    assert!(!share("", "[target]\ndevice = 'eth1'"));
 }
