@@ -39,18 +39,22 @@ pub(super) struct Program {
 }
 
 /// The programs that take longest start first, or the last one would run alone; then larger ones before smaller ones.
-const LONGEST: [&str; 11] = [
+const LONGEST: [&str; 15] = [
     "taillight cli",
     "movies",
     "sphinx it",
-    "app it",
-    "lab",
-    "sphinx",
-    "openloop ruler",
-    "accuracy",
-    "cache-store it",
-    "taillight agents",
     "workloads it",
+    "app it",
+    "taillight agents",
+    "openloop ruler",
+    "cache-store it",
+    "sphinx",
+    "report it",
+    "accuracy",
+    "lab",
+    "knobs here",
+    "workloads",
+    "knobs machines",
 ];
 
 /// Program, number of drawn inputs in the slow tier, and a part of the names of the tests that draw them.
