@@ -50,6 +50,8 @@ pub struct Config {
     pub steer_by_key: bool,
     /// Whether a thread gets the connections whose packets its processor receives.
     pub steer_by_cpu: bool,
+    /// Whether segments and owners of keys are those of ANCS'19: 2 MiB, and MurmurHash3 without a secret.
+    pub as_published: bool,
     /// Per-thread listeners for clients that know the owner of a key; empty without such ports. Port 0 takes a free
     /// one.
     pub partition_ports: Vec<Vec<SocketAddr>>,
@@ -172,7 +174,7 @@ impl Config {
 
     /// Whether others than the server have to know which partition a key belongs to.
     pub(crate) fn has_known_partitions(&self) -> bool {
-        self.steer_by_key || !self.partition_ports.is_empty()
+        self.steer_by_key || self.as_published || !self.partition_ports.is_empty()
     }
 
     /// The largest item that a connection gathers. Units: bytes.
@@ -187,6 +189,9 @@ impl Config {
 
     /// The length of a segment. Units: bytes.
     fn segment(&self) -> usize {
+        if self.as_published {
+            return *SEGMENT.end();
+        }
         segment_length(self.memory.0 as usize / self.partitions())
     }
 
@@ -376,6 +381,7 @@ impl Config {
             connections: 100,
             sharing: Sharing::Nothing,
             steer_by_key: false,
+            as_published: false,
             steer_by_cpu: false,
             partition_ports: Vec::new(),
             requests_per_event: 0,

@@ -48,6 +48,7 @@ fn values(config: Config) -> Vec<Resolved> {
         sharing,
         steer_by_key,
         steer_by_cpu,
+        as_published,
         partition_ports: _,
         requests_per_event,
         queue,
@@ -132,6 +133,11 @@ fn values(config: Config) -> Vec<Resolved> {
             "steering",
             if steer_by_key || steer_by_cpu { "on" } else { "none" },
             "ours, because which thread has a key is then no secret, and it takes a privilege; ANCS'19 §V has it as future work",
+        ),
+        resolved(
+            "as-published",
+            on(as_published),
+            "docs/decisions/0011-any-thread-reads-by-default.md; on, it is ANCS'19 §IV-A",
         ),
         resolved(
             "max-reqs-per-event",

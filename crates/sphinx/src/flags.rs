@@ -120,6 +120,10 @@ pub(crate) struct Flags {
     /// which thread owns which key reach it there without a message; stats partitions tells them.
     #[arg(long, value_name = "PORT")]
     pub(crate) partition_ports: Option<u16>,
+    /// Serve as the Sphinx of ANCS'19: --sharing nothing, --io epoll, --policy fifo, segments of 2 MiB for any number of
+    /// threads, a key's owner by MurmurHash3 without a secret, no sampling. For comparisons with the paper.
+    #[arg(long, conflicts_with_all = ["sharing", "group", "io", "policy", "disable_evictions", "steering", "spin"])]
+    pub(crate) as_published: bool,
     /// Requests that may be under way from one thread to another.
     #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = value_parser!(u32).range(1..=1 << 20))]
     pub(crate) queue: u32,

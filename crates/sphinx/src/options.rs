@@ -15,7 +15,7 @@ use crate::config::GATHERED_MAX;
 use crate::extended::Extended;
 use crate::flags::{Flags, SteeringOption, UdpPort};
 use crate::memcached_flags::no_effect;
-use crate::{Config, budget, config_file, group_limits, memcached_flags, ports_file};
+use crate::{Config, Sharing, budget, config_file, group_limits, memcached_flags, ports_file};
 
 /// Warning of a server whose threads are not pinned.
 const NOT_PINNED: &str = "threads are not pinned, and run on any processor: the system refuses sched_setaffinity, as a container's \
@@ -69,6 +69,12 @@ impl Options {
     fn read(matches: &ArgMatches) -> Result<Options, clap::Error> {
         let warnings = memcached_flags::warnings(matches);
         let mut flags = Flags::from_arg_matches(matches)?;
+        if flags.as_published {
+            flags.sharing = Sharing::Nothing;
+            flags.io = Io::Epoll;
+            flags.policy = Policy::Fifo;
+            flags.no_sampling = true;
+        }
         if flags.license {
             // This kind marks requested texts: they go to standard output, and the exit code is 0.
             return Err(clap::Error::raw(ErrorKind::DisplayVersion, LICENSE));
@@ -143,6 +149,7 @@ impl Options {
             sharing,
             steer_by_key: flags.steering.contains(&SteeringOption::Key),
             steer_by_cpu: flags.steering.contains(&SteeringOption::Cpu),
+            as_published: flags.as_published,
             partition_ports: Vec::new(),
             requests_per_event: flags.max_reqs_per_event,
             queue: flags.queue as usize,

@@ -26,6 +26,22 @@ fn listens(line: &str) -> Vec<String> {
 }
 
 #[test]
+fn as_published_is_the_sphinx_of_the_paper() {
+    let published = parse("--as-published -m 128 -t 4").unwrap();
+    assert_eq!(
+        (published.sharing, published.io, published.policy),
+        (Sharing::Nothing, Backend::Epoll, Policy::Fifo)
+    );
+    assert!(!published.sampling && published.has_known_partitions());
+    assert_eq!(published.store(0, 1).segment, 2 << 20);
+    assert_eq!(parse("-m 128 -t 4").unwrap().store(0, 1).segment, 512 << 10);
+    for other in ["--sharing read", "--io auto", "--policy two-queues", "-M", "--steering cpu"] {
+        let error = parse(&format!("--as-published {other}")).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+}
+
+#[test]
 fn memcacheds_flags_mean_the_same() {
     let config =
         parse("-p 0 -l ::1 -t 3 -m 100 --lazy-memory -c 7 --cpus 0 --policy fifo -I 2m -R 20 -b 9 -A -F -v -v -a 770 -P /p -u nobody")
