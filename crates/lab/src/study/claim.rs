@@ -24,6 +24,16 @@ pub struct Claim {
     /// Parts of the claim that this machine does not measure, if the study derives its points from the machine.
     pub(super) absent: Vec<String>,
     pub(super) check: Check,
+    pub(super) examples: Examples,
+}
+
+/// Made-up figures of a claim's points, the same in all blocks: they show that the claim can hold, and that it can fail.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Examples {
+    /// Figures that reproduce it; empty if the file has none.
+    pub(super) reproduced: Vec<f64>,
+    /// Figures that differ from it; empty if the file has none.
+    pub(super) differs: Vec<f64>,
 }
 
 /// One point of the grid.
@@ -108,6 +118,10 @@ impl Claim {
             expected,
             absent: points.absent,
             check,
+            examples: Examples {
+                reproduced: section.numbers("reproduced-by")?,
+                differs: section.numbers("differs-by")?,
+            },
         };
         section.end()?;
         Ok(claim)

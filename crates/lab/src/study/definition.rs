@@ -11,7 +11,7 @@ use super::parameter::Overrides;
 use super::picture::{FigureDef, TableDef};
 use super::section::Section;
 use super::variant::{EffortDef, ReferenceDef, SeriesDef};
-use super::{DefinitionError, expand, experiment, parameter};
+use super::{DefinitionError, expand, experiment, judge, parameter};
 
 /// A study, read and checked: a grid of experiments, the claims about it, and the published values.
 #[derive(Clone, Debug)]
@@ -83,6 +83,7 @@ impl Definition {
         let claims = claims.and_then(|table| Claim::read_all(table, &definition));
         let claims = claims.map_err(|e| in_file("claims.toml", e))?;
         let definition = Definition { claims, ..definition };
+        judge::check_examples(&definition).map_err(|e| in_file("claims.toml", e))?;
         for effort in [Effort::Smoke, Effort::Quick, Effort::Full] {
             super::plan::resolve(&definition, effort).map_err(|e| in_file("study.toml", e))?;
         }

@@ -5,6 +5,7 @@
 //! blocks needed. Intervals and tests come from the signed-rank test, corrected for all claims of the study (Holm).
 
 mod evidence;
+mod example;
 mod words;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use stats::{LEVEL, holm};
 use super::claim::Claim;
 use super::summary::Cells;
 use evidence::{Evidence, SelectionResult};
+pub(super) use example::check as check_examples;
 
 /// More blocks than this are not counted.
 const MANY: usize = 1000;

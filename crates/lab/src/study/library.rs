@@ -191,6 +191,8 @@ fn name_of(folder: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use results::study::Effort;
 
     use super::*;
@@ -227,6 +229,30 @@ mod tests {
         folders.sort();
         let embedded: Vec<&str> = STUDIES.iter().map(|study| study.folder).collect();
         assert_eq!(embedded, folders);
+    }
+
+    #[test]
+    fn every_claim_of_the_program_can_hold_and_can_fail() {
+        let papers = host::records::ALL.iter().map(|(_, text)| serde_json::from_str(text).unwrap());
+        let elsewhere = papers.map(|host: Host| Machine::of(&host, LoadFrom::Elsewhere));
+        let machines: Vec<Machine> = [Machine::two_cores()].into_iter().chain(elsewhere).collect();
+        for study in STUDIES {
+            let (mut all, mut judged) = (BTreeSet::new(), BTreeSet::new());
+            for machine in &machines {
+                // Reading judges the made-up figures.
+                let read = study.read(machine, &[]).unwrap_or_else(|error| panic!("{error}"));
+                for claim in read.claims {
+                    let [reproduced, differs] = [&claim.examples.reproduced, &claim.examples.differs];
+                    let has_both = !reproduced.is_empty() && !differs.is_empty();
+                    assert!(has_both, "{}: claim '{}' lacks made-up figures", study.folder, claim.id);
+                    if claim.absent.is_empty() {
+                        judged.insert(claim.id.clone());
+                    }
+                    all.insert(claim.id);
+                }
+            }
+            assert_eq!(judged, all, "{}: claims that no known machine can judge", study.folder);
+        }
     }
 
     #[test]

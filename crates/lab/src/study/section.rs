@@ -116,6 +116,13 @@ impl Section {
         number(&value).map(Some).ok_or_else(|| self.wrong(key, &value, "a number"))
     }
 
+    /// Plain numbers; empty if the key is absent.
+    pub(super) fn numbers(&mut self, key: &'static str) -> Result<Vec<f64>, DefinitionError> {
+        let Some(value) = self.take(key) else { return Ok(Vec::new()) };
+        let numbers = value.as_array().and_then(|values| values.iter().map(number).collect());
+        numbers.ok_or_else(|| self.wrong(key, &value, "a list of numbers, such as [430, 118]"))
+    }
+
     pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, DefinitionError> {
         match self.take(key) {
             None => Ok(false),
