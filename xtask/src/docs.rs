@@ -14,10 +14,13 @@
 //! the paths that they measure, as in `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; the default is the
 //! generator, the targets and the study.
 //!
+//! A region of `studies` instead of a result, `<!-- generated: ../../studies claims -->`, holds the claims of all studies.
+//!
 //! A region whose result is not in the tree holds the commands that measure it and no figure; `findings` rejects any
 //! other content. Each study's README has a region.
 
 mod age;
+mod claims;
 mod region;
 mod tables;
 mod unmeasured;
@@ -56,6 +59,9 @@ trait Source {
 
     /// Whether there is a file or folder at `path`, from the root.
     fn exists(&self, path: &str) -> bool;
+
+    /// The `claims.toml` of every study: path from the root, and text.
+    fn claims(&self) -> Vec<(String, String)>;
 }
 
 /// Rewrites the regions that differ from their results. Returns the findings that a person must fix.
@@ -98,7 +104,9 @@ pub(crate) fn due(repository: &Repository) -> Vec<String> {
     let mut due: Vec<(String, String)> = Vec::new();
     for (file, text) in repository.ending(".md") {
         for region in region::all(text).flatten() {
-            let Some(path) = resolve(file, region.result) else { continue };
+            let Some(path) = resolve(file, region.result).filter(|path| path != claims::STUDIES) else {
+                continue;
+            };
             let why = if source.exists(&path) {
                 let made = content(file, &region, &[], &mut source);
                 let older = made.into_iter().flatten().find(|line| line.starts_with(tables::OLDER));
@@ -181,6 +189,9 @@ fn content(
     source: &mut dyn Source,
 ) -> Result<Vec<String>, String> {
     let path = resolve(file, region.result).ok_or_else(|| format!("{} is no file", region.result))?;
+    if path == claims::STUDIES {
+        return claims::lines(file.matches('/').count(), source);
+    }
     if let Some(gone) = region.of.iter().find(|path| !source.exists(path)) {
         return Err(format!("there is no {gone} for its tables to measure"));
     }
@@ -245,6 +256,11 @@ impl Source for Tree<'_> {
 
     fn exists(&self, path: &str) -> bool {
         self.repository.exists(path)
+    }
+
+    fn claims(&self) -> Vec<(String, String)> {
+        let files = self.repository.ending("/claims.toml").filter(|(file, _)| file.starts_with("studies/"));
+        files.map(|(file, text)| (file.to_owned(), text.to_owned())).collect()
     }
 }
 

@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The generator's sources: a change of them may move any figure.
-const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crates/workloads/src"];
-/// Sources of the targets that have no application with crates of its own in `apps`.
+/// The list of changes of the generator that can move a figure.
+const GENERATOR: &str = "crates/openloop/REVISIONS.md";
+/// The same of the targets that come with this program: a list of changes, or the sources.
 const SERVERS: [(&str, &[&str]); 3] = [
-    ("sphinx", &["crates/cache-store/src", "crates/proto-memcache/src", "crates/sphinx/src"]),
+    ("sphinx", &["crates/sphinx/REVISIONS.md"]),
     ("null", &["crates/reference-servers/src/null"]),
     ("video-server", &["crates/reference-servers/src/video", "crates/datasets/src/videos"]),
 ];
-/// The files of a study, in its folder. Its README and its results are made from them.
-const STUDY: [&str; 2] = ["claims.toml", "study.toml"];
+/// What a study measures, in its folder. Changed claims take no measurement: `taillight study check --write`.
+const STUDY: &str = "study.toml";
 
 /// The existing paths whose change makes a result outdated: the generator, the targets, and the study of the folder.
 pub(super) fn measured(folder: &str, targets: &[String], exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut paths: Vec<String> = GENERATOR.map(Into::into).to_vec();
+    let mut paths = vec![GENERATOR.to_owned()];
     for target in targets {
         let crates = SERVERS.iter().filter(|(name, _)| name == target).flat_map(|(_, paths)| *paths);
         paths.extend(crates.map(|path| (*path).to_owned()));
         paths.push(format!("apps/{target}"));
     }
-    paths.extend(STUDY.map(|file| format!("{folder}/{file}")));
+    paths.push(format!("{folder}/{STUDY}"));
     paths.retain(|path| exists(path));
     paths.sort();
     paths.dedup();
@@ -173,17 +173,8 @@ mod tests {
     #[test]
     fn a_study_measures_its_targets_and_itself() {
         let targets = ["sphinx".to_owned(), "nginx".to_owned()];
-        let exists = |path: &str| !["apps/sphinx", "crates/workloads/src"].contains(&path);
-        let expect = [
-            "apps/nginx",
-            "crates/cache-store/src",
-            "crates/openloop/src",
-            "crates/proto-memcache/src",
-            "crates/reactor/src",
-            "crates/sphinx/src",
-            "studies/x/claims.toml",
-            "studies/x/study.toml",
-        ];
+        let exists = |path: &str| path != "apps/sphinx";
+        let expect = ["apps/nginx", GENERATOR, "crates/sphinx/REVISIONS.md", "studies/x/study.toml"];
         assert_eq!(measured("studies/x", &targets, &exists), expect);
     }
 }

@@ -65,6 +65,12 @@ impl Tables {
         }
     }
 
+    /// The row of a table whose first cell is the wanted one.
+    pub(super) fn row(&self, table: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&[String]> {
+        let table = self.tables.iter().find(|known| known.id == table)?;
+        table.rows.iter().find(|row| row.first().is_some_and(|cell| is_wanted(cell))).map(Vec::as_slice)
+    }
+
     /// The tables called `ids` as Markdown, with titles if there are several, then their provenance; `older` is the
     /// line about their age, if any.
     pub(super) fn lines(&self, ids: &[&str], older: Option<String>) -> Result<Vec<String>, String> {
@@ -110,7 +116,7 @@ fn sentence(words: &str) -> String {
     format!("{}{}.", first.to_uppercase(), rest.trim_end_matches('.'))
 }
 
-fn row(cells: &[String]) -> String {
+pub(super) fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} |", cells.join(" | "))
 }

@@ -22,6 +22,10 @@ impl Source for Fixture {
                 let commit = r#""version": "0.1.0", "commit": "abc1234","#;
                 Tables::parse(JSON.replace(r#""version": "0.1.0","#, commit).as_bytes())
             }
+            "studies/1-x/result.taillight.tgz" => {
+                let claims = r#"[["a|b", "IISWC'17", "reproduced", "m: 2 (1 to 3)"]]"#;
+                Tables::parse(JSON.replace(r#"[["a|b", "reproduced"]]"#, claims).as_bytes())
+            }
             other => Err(format!("there is no result {other}")),
         }
     }
@@ -33,8 +37,29 @@ impl Source for Fixture {
     }
 
     fn exists(&self, path: &str) -> bool {
-        ["crates/openloop/src", "crates/other", "studies/x/quick.taillight.tgz", "studies/x/commit.json"]
-            .contains(&path)
+        let known = [
+            "crates/openloop/REVISIONS.md",
+            "crates/other",
+            "studies/x/quick.taillight.tgz",
+            "studies/x/commit.json",
+        ];
+        known.contains(&path) || path == "studies/1-x/result.taillight.tgz"
+    }
+
+    fn claims(&self) -> Vec<(String, String)> {
+        let claims = |claims: &[(&str, &str)]| {
+            claims
+                .iter()
+                .map(|(text, source)| format!("[[claim]]\ntext = '{text}'\nsource = \"{source}\"\n"))
+                .collect()
+        };
+        vec![
+            (
+                "studies/1-x/claims.toml".into(),
+                claims(&[("a|b", "IISWC'17 Fig. 1: 70 %"), ("new", "IISWC'17 Fig. 2")]),
+            ),
+            ("studies/2-y/claims.toml".into(), claims(&[("c", "ours")])),
+        ]
     }
 }
 
@@ -75,8 +100,9 @@ fn a_changed_figure_is_found() {
 
 #[test]
 fn an_older_result_says_so_and_keeps_saying_it_where_history_is_not_known() {
-    let older = made(FULL, Some(&["crates/openloop/src"]));
-    let line = "\n\n**Older than what it measures:** `crates/openloop/src` changed since.\n\n<!-- end";
+    let older = made(FULL, Some(&["crates/openloop/REVISIONS.md"]));
+    let line =
+        "\n\n**Older than what it measures:** `crates/openloop/REVISIONS.md` changed since.\n\n<!-- end";
     assert!(older.text.contains(line), "{}", older.text);
     // The next commit may change that, so that it is written and not asked for.
     assert_eq!(found(&older), []);
@@ -91,8 +117,8 @@ fn a_region_may_name_what_its_tables_measure() {
     let text = |of: &str| FULL.replace("tgz p99", &format!("tgz p99; of {of}"));
     let older = |of: &str| made(&text(of), Some(&["crates/other"])).text.contains("**Older than");
     assert!(older("crates/other"));
-    assert!(older("crates/openloop/src, crates/other"));
-    assert!(!older("crates/openloop/src"));
+    assert!(older("crates/openloop/REVISIONS.md, crates/other"));
+    assert!(!older("crates/openloop/REVISIONS.md"));
     let gone = made(&text("crates/gone"), Some(&[]));
     assert_eq!(found(&gone), [(3, "there is no crates/gone for its tables to measure")]);
 }
@@ -187,4 +213,18 @@ fn tables_are_read_from_what_was_packed() {
     assert!(error.contains("has no tables"), "{error}");
     assert!(Tables::read(&folder.join("x.json"), "x.json").unwrap_err().contains("no result x.json"));
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn all_claims_stand_in_tables_by_paper() {
+    let text = "<!-- generated: ../../studies claims -->\n<!-- end generated -->\n";
+    let made = document("docs/reference/papers.md", text, &mut Fixture { changed: None });
+    let expect = "\nOf 3 claims 1 are reproduced, 2 are not measured yet.\n\n*IISWC'17*\n\n\
+        | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
+        | Fig. 1: 70 % | a\\|b | m: 2 (1 to 3) | reproduced | [1-x](../../studies/1-x/README.md) |\n\
+        | Fig. 2 | new |  | not measured yet | [1-x](../../studies/1-x/README.md) |\n\n\
+        *Other publications, and this project's own expectations*\n\n\
+        | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
+        | ours | c |  | not measured yet | [2-y](../../studies/2-y/README.md) |\n\n";
+    assert!(made.text.contains(expect), "{}", made.text);
 }
