@@ -97,11 +97,31 @@ fn without_region(repository: &Repository) -> Vec<Finding> {
     without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
 }
 
-/// The results that regions name and that are missing from the tree or outdated: where, and the commands that measure
-/// them, in the order of the documents.
-pub(crate) fn due(repository: &Repository) -> Vec<String> {
+/// A result that is missing from the tree, or older than what it measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// From the root.
+    pub(crate) path: String,
+    /// Why it is due, in words.
+    pub(crate) why: String,
+}
+
+impl Due {
+    /// The name of the study that measures it; `None` of another result.
+    pub(crate) fn study(&self) -> Option<&str> {
+        unmeasured::study(&self.path)
+    }
+
+    /// The commands that measure it, one after the other.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        unmeasured::commands(&self.path).unwrap_or_default()
+    }
+}
+
+/// The results that regions name and that are due, in the order of the documents.
+pub(crate) fn due(repository: &Repository) -> Vec<Due> {
     let mut source = Tree::new(repository);
-    let mut due: Vec<(String, String)> = Vec::new();
+    let mut due: Vec<Due> = Vec::new();
     for (file, text) in repository.ending(".md") {
         for region in region::all(text).flatten() {
             let Some(path) = resolve(file, region.result).filter(|path| path != claims::STUDIES) else {
@@ -115,18 +135,12 @@ pub(crate) fn due(repository: &Repository) -> Vec<String> {
             } else {
                 Some(" not in the tree".to_owned())
             };
-            if let Some(why) = why.filter(|_| due.iter().all(|(known, _)| *known != path)) {
-                due.push((path, why));
+            if let Some(why) = why.filter(|_| due.iter().all(|known| known.path != path)) {
+                due.push(Due { path, why });
             }
         }
     }
-    let lines = |(path, why): (String, String)| {
-        let commands = unmeasured::commands(&path).unwrap_or_default();
-        std::iter::once(format!("{path}:{why}"))
-            .chain(commands.into_iter().map(|command| format!("    {command}")))
-            .collect::<Vec<_>>()
-    };
-    due.into_iter().flat_map(lines).collect()
+    due
 }
 
 /// Packed results that are too large for a tree.

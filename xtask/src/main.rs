@@ -11,6 +11,7 @@ mod aarch64;
 mod ci;
 mod differential;
 mod docs;
+mod evidence;
 mod finding;
 mod markdown;
 mod metadata;
@@ -35,6 +36,9 @@ cargo xtask ci --all         also what takes long to compile and rarely breaks, 
 cargo xtask docs             write the measured tables in the documents from the packed results beside them
 cargo xtask docs --check     only say which differ from what their result gives; part of tidy
 cargo xtask docs --due       the results that are missing or older than what they measure, with what measures them
+cargo xtask evidence [--budget 90m] [STUDY]...
+                             measure the studies that are due, the longest first, and publish their results; an
+                             interrupted study continues
 cargo xtask ci --no-install  with what is there; says what that leaves out
 cargo xtask tools [--all]    only what `ci` does first: install what the tests need
 cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         ["docs"] => docs(false),
         ["docs", "--check"] => docs(true),
         ["docs", "--due"] => due(),
+        ["evidence", words @ ..] => evidence::run(words),
         ["aarch64", words @ ..] => aarch64::run_checks(words),
         ["qemu", words @ ..] => qemu::run_guests(words),
         ["differential", words @ ..] => differential::run(words),
@@ -94,7 +99,10 @@ fn docs(check: bool) -> Result<bool, String> {
 /// Prints which results are to be measured, and how.
 fn due() -> Result<bool, String> {
     let repository = Repository::read()?;
-    docs::due(&repository).iter().for_each(|line| println!("{line}"));
+    for due in docs::due(&repository) {
+        println!("{}:{}", due.path, due.why);
+        due.commands().iter().for_each(|command| println!("    {command}"));
+    }
     Ok(true)
 }
 

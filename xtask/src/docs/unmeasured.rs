@@ -56,14 +56,18 @@ pub(super) fn commands(path: &str) -> Option<Vec<String>> {
         // A bench runs in the folder of its crate.
         return Some(vec![format!("{command} {option} $PWD/{path}")]);
     }
+    let study = study(path)?;
+    Some(vec![
+        format!("taillight study run {study} --quick"),
+        format!("taillight pack --figures-only results/…-{study}-quick --out {path}"),
+    ])
+}
+
+/// The name of the study that has its result at `path`.
+pub(super) fn study(path: &str) -> Option<&str> {
     let (folder, file) = path.rsplit_once('/')?;
     let (_number, study) = folder.strip_prefix("studies/")?.split_once('-')?;
-    (file == STUDY_RESULT).then(|| {
-        vec![
-            format!("taillight study run {study} --quick"),
-            format!("taillight pack --figures-only results/…-{study}-quick --out {path}"),
-        ]
-    })
+    (file == STUDY_RESULT).then_some(study)
 }
 
 /// Content of the region of the result at `path`.
