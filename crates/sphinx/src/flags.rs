@@ -74,7 +74,7 @@ pub(crate) struct Flags {
     /// end the cache starts empty.
     #[arg(short = 'e', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) memory_file: Option<PathBuf>,
-    /// Take memory as it fills. By default all of it is taken behind the first requests, by threads of low priority, so that
+    /// Take memory as it fills. By default all of it is taken behind the first requests, by threads that mostly pause, so that
     /// later ones do not wait for the system to clear a page.
     #[arg(long)]
     pub(crate) lazy_memory: bool,

@@ -54,7 +54,7 @@ fn a_start_keeps_its_port_closed_and_ends_by_a_signal() {
 
 #[test]
 fn clients_are_served_while_memory_is_taken() {
-    /// It takes long on a busy machine, as its threads have the lowest priority.
+    /// It takes long on a busy machine, as the threads that take it pause for most of the time.
     const MEMORY_MIB: u64 = 256;
     for args in ["-t 1", "-t 2 --sharing everything", "-t 2 --sharing nothing"] {
         // Longest delay of the first requests by other threads, on a machine that clears memory fast.
