@@ -35,7 +35,8 @@ impl Request {
                 "--budget" => {
                     let text = words.next().ok_or("--budget: write it with a time, such as 90m")?;
                     let minutes = text.strip_suffix('m').and_then(|text| text.parse::<u64>().ok());
-                    let minutes = minutes.ok_or_else(|| format!("--budget {text}: write minutes, such as 90m"))?;
+                    let minutes =
+                        minutes.ok_or_else(|| format!("--budget {text}: write minutes, such as 90m"))?;
                     request.budget = Some(Duration::from_secs(60 * minutes));
                 }
                 word if word.starts_with('-') => return Err(format!("evidence: there is no option {word}")),
@@ -53,12 +54,18 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
     let request = Request::read(words)?;
     let repository = Repository::read()?;
     let root = repository.root();
-    let changed = output(Command::new("git").args(["status", "--porcelain", "--"]).args(MEASURED).current_dir(root))?;
+    let changed =
+        output(Command::new("git").args(["status", "--porcelain", "--"]).args(MEASURED).current_dir(root))?;
     if !changed.is_empty() {
-        return Err(format!("commit these first, since a result names the commit that it measures:\n{changed}"));
+        return Err(format!(
+            "commit these first, since a result names the commit that it measures:\n{changed}"
+        ));
     }
     let due: Vec<Due> = docs::due(&repository).into_iter().filter(|due| due.study().is_some()).collect();
-    let of_name = |due: &&Due| request.names.is_empty() || due.study().is_some_and(|name| request.names.iter().any(|wanted| wanted == name));
+    let of_name = |due: &&Due| {
+        request.names.is_empty()
+            || due.study().is_some_and(|name| request.names.iter().any(|wanted| wanted == name))
+    };
     let unknown = |name: &&String| !due.iter().any(|due| due.study() == Some(name.as_str()));
     if let Some(name) = request.names.iter().find(unknown) {
         return Err(format!("{name}: no study of this name is due; cargo xtask docs --due lists them"));
@@ -69,7 +76,8 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
         return Err("the program that measures does not compile".into());
     }
     let list = output(Command::new(root.join(PROGRAM)).args(["study", "list"]).current_dir(root))?;
-    let mut planned: Vec<(Duration, &Due)> = due.iter().filter(of_name).map(|due| (expected(&list, due), due)).collect();
+    let mut planned: Vec<(Duration, &Due)> =
+        due.iter().filter(of_name).map(|due| (expected(&list, due), due)).collect();
     planned.sort_by_key(|(expected, _)| std::cmp::Reverse(*expected));
     let (begun, mut well, mut left) = (Instant::now(), true, Vec::new());
     for (n, (expected, due)) in planned.iter().enumerate() {
@@ -77,7 +85,13 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
             left.push(due.path.as_str());
             continue;
         }
-        println!("\n== {} of {}: {} (about {:.0} min)", n + 1, planned.len(), due.path, expected.as_secs_f64() / 60.0);
+        println!(
+            "\n== {} of {}: {} (about {:.0} min)",
+            n + 1,
+            planned.len(),
+            due.path,
+            expected.as_secs_f64() / 60.0
+        );
         match measure(root, due) {
             Ok(()) => {
                 docs::write(&Repository::read()?)?;
@@ -88,7 +102,10 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
             }
         }
     }
-    println!("\nmeasured in {:.0} min; commit the results, and docs with them", begun.elapsed().as_secs_f64() / 60.0);
+    println!(
+        "\nmeasured in {:.0} min; commit the results, and docs with them",
+        begun.elapsed().as_secs_f64() / 60.0
+    );
     left.iter().for_each(|path| println!("left for another time: {path}"));
     Ok(well)
 }
@@ -156,14 +173,18 @@ mod tests {
     #[test]
     fn reads_what_it_is_asked_for() {
         let request = Request::read(&["--budget", "90m", "items"]).unwrap();
-        assert_eq!((request.budget, request.names), (Some(Duration::from_secs(5400)), vec!["items".to_owned()]));
+        assert_eq!(
+            (request.budget, request.names),
+            (Some(Duration::from_secs(5400)), vec!["items".to_owned()])
+        );
         assert!(Request::read(&["--budget"]).is_err() && Request::read(&["--budget", "9"]).is_err());
         assert!(Request::read(&["--bugdet"]).is_err());
     }
 
     #[test]
     fn a_study_takes_as_long_as_its_list_says() {
-        let list = "study  reproduces  quick  full\nitems  IISWC'17 Fig. 5, §IV-C  6:45  1:02:03  Number of items\n";
+        let list =
+            "study  reproduces  quick  full\nitems  IISWC'17 Fig. 5, §IV-C  6:45  1:02:03  Number of items\n";
         let of = |path: &str| Due { path: path.into(), why: String::new() };
         assert_eq!(expected(list, &of("studies/05-items/result.taillight.tgz")), Duration::from_secs(405));
         assert_eq!(expected(list, &of("studies/06-x/result.taillight.tgz")), Duration::from_secs(600));
@@ -173,7 +194,9 @@ mod tests {
     #[test]
     fn the_newest_result_of_a_study_is_published() {
         let out = tempfile::tempdir().unwrap();
-        for name in ["20261128-170512-items-quick", "20261129-010000-items-quick", "20261130-010000-web-items-quick"] {
+        for name in
+            ["20261128-170512-items-quick", "20261129-010000-items-quick", "20261130-010000-web-items-quick"]
+        {
             fs::create_dir(out.path().join(name)).unwrap();
         }
         assert!(newest(out.path(), "items").unwrap().ends_with("20261129-010000-items-quick"));

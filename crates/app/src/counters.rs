@@ -20,11 +20,11 @@ const ANSWER: u64 = 4 << 20;
 const DEPTH: usize = 8;
 
 /// The answer to `send`, up to and with the line that ends it.
-pub(crate) fn sent(address: SocketAddr, send: &Send) -> Result<String, String> {
+pub(crate) fn sent(address: SocketAddr, send: &Send, within: Duration) -> Result<String, String> {
     let io = |e: std::io::Error| format!("{address}: {e}");
-    let mut stream = TcpStream::connect_timeout(&address, WAIT).map_err(io)?;
-    stream.set_read_timeout(Some(WAIT)).map_err(io)?;
-    stream.set_write_timeout(Some(WAIT)).map_err(io)?;
+    let mut stream = TcpStream::connect_timeout(&address, within).map_err(io)?;
+    stream.set_read_timeout(Some(within)).map_err(io)?;
+    stream.set_write_timeout(Some(within)).map_err(io)?;
     stream.write_all(send.text.as_bytes()).map_err(io)?;
     let mut answer = String::new();
     let mut lines = BufReader::new(stream.take(ANSWER));

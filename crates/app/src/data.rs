@@ -69,7 +69,7 @@ impl Running {
                 let context = self.context(&seat, addresses).map_err(|e| e.to_string())?;
                 let address = || tcp(addresses).ok_or_else(|| "it has no TCP address".to_owned());
                 match (&wanted.send, &wanted.http, &wanted.command) {
-                    (Some(send), ..) => counters::sent(address()?, send),
+                    (Some(send), ..) => counters::sent(address()?, send, counters::WAIT),
                     (_, Some(path), _) => {
                         let environment = template::environment(seat.found);
                         counters::got(address()?, &template::render(&environment, path, &context)?)

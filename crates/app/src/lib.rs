@@ -70,5 +70,5 @@ pub use running::{EndedPart, Running, RunningPart, RunningService, Starting, Tel
 pub use seed::{Making, Seed, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};
 pub use supervision::{
-    Learning, Phase, Row, State, StateFile, forget_learnt, start, start_in_background, watch,
+    Learning, Phase, Row, State, StateFile, asked, forget_learnt, start, start_in_background, watch,
 };

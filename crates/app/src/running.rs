@@ -410,24 +410,30 @@ impl Running {
 
     /// The first part that ended unexpectedly; `None` while all run.
     pub fn gone(&mut self) -> Option<EndedPart> {
+        self.ended().into_iter().next()
+    }
+
+    /// All parts that ended unexpectedly.
+    pub fn ended(&mut self) -> Vec<EndedPart> {
         let Running { parts, plan, .. } = self;
-        parts.iter_mut().find_map(|part| match part {
-            Part::Here(started) => {
-                let mut instances = started.instances.iter_mut();
-                let instance = instances.find_map(|one| (!one.process.is_running()).then_some(one))?;
-                let how =
-                    instance.process.wait(Duration::ZERO).map_or_else(|e| e.to_string(), |s| s.to_string());
-                let last = match instance.process.wait_success(Duration::ZERO) {
-                    Err(launch::Error::Died { stderr, .. }) => stderr,
-                    _ => instance.process.stderr_tail(),
-                };
-                Some(EndedPart::Service { name: plan.app().services[started.at].name.clone(), how, last })
+        let mut ended = Vec::new();
+        for part in parts {
+            match part {
+                Part::Here(started) => {
+                    let name = &plan.app().services[started.at].name;
+                    for (number, instance) in started.instances.iter_mut().enumerate() {
+                        if !instance.process.is_running() {
+                            ended.push(EndedPart::of(name, number, instance));
+                        }
+                    }
+                }
+                Part::Elsewhere(away) => {
+                    let gone = away.gone();
+                    ended.extend(gone.map(|why| EndedPart::Elsewhere { name: away.name().into(), why }));
+                }
             }
-            Part::Elsewhere(away) => {
-                let why = away.gone()?;
-                Some(EndedPart::Elsewhere { name: away.name().into(), why })
-            }
-        })
+        }
+        ended
     }
 
     /// The last lines that each instance wrote to standard error, prefixed by the service's name if there are several.
@@ -460,6 +466,8 @@ pub enum EndedPart {
     Service {
         /// Its name.
         name: String,
+        /// Which of its instances, from 0 on.
+        instance: usize,
         /// How it ended: `exit status: 1`, `signal: 9 (SIGKILL)`.
         how: String,
         /// The last lines that it wrote to standard error.
@@ -472,6 +480,18 @@ pub enum EndedPart {
         /// Its message, or that it was lost.
         why: String,
     },
+}
+
+impl EndedPart {
+    /// An instance that has ended.
+    fn of(name: &str, number: usize, instance: &mut Instance) -> EndedPart {
+        let how = instance.process.wait(Duration::ZERO).map_or_else(|e| e.to_string(), |s| s.to_string());
+        let last = match instance.process.wait_success(Duration::ZERO) {
+            Err(launch::Error::Died { stderr, .. }) => stderr,
+            _ => instance.process.stderr_tail(),
+        };
+        EndedPart::Service { name: name.into(), instance: number, how, last }
+    }
 }
 
 /// A part of a running application.

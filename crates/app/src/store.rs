@@ -20,7 +20,7 @@ pub(crate) fn act(
 ) -> Result<(), String> {
     if let Some(send) = &action.send {
         let address = address.ok_or("its service has no TCP address")?;
-        counters::sent(address, send)?;
+        counters::sent(address, send, counters::WAIT)?;
     }
     if let Some(wanted) = &action.command {
         let spec = command(wanted).map_err(|e| e.to_string())?;

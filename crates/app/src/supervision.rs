@@ -2,9 +2,11 @@
 
 mod analytics;
 mod background;
+mod revival;
 mod state;
 
 use std::fs;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,8 @@ pub use analytics::{Learning, forget_learnt};
 pub use background::start_in_background;
 pub use state::{Phase, Row, State, StateFile};
 
-use crate::{EndedPart, Error, Making, Plan, Running, Starting};
+use crate::{EndedPart, Error, Making, Plan, Running, Service, Starting, counters, thrift};
+use revival::Revivals;
 
 /// How often it is looked whether all run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -91,9 +94,10 @@ pub fn start(
     Ok(running)
 }
 
-/// Keeps the state up to date until the services are no longer wanted. `show` receives it and its age.
+/// Keeps the state up to date until the services are no longer wanted, and starts those again that end. `show` receives the
+/// state and its age.
 ///
-/// Errors: a service ended, with its last lines.
+/// Errors: another machine with some of the services was lost.
 pub fn watch(
     running: &mut Running,
     kept: &StateFile,
@@ -101,12 +105,20 @@ pub fn watch(
     interrupt: &Interrupt,
     show: &mut dyn FnMut(&State, Duration),
 ) -> Result<(), Error> {
-    let (begun, mut last) = (Instant::now(), None::<Instant>);
+    let (begun, mut last, mut revivals) = (Instant::now(), None::<Instant>, Revivals::default());
     while interrupt.cause().is_none() {
-        if let Some(gone) = running.gone() {
-            return Err(said(gone));
+        let mut changed = false;
+        for ended in running.ended() {
+            match ended {
+                EndedPart::Service { name, instance, how, last } => {
+                    changed |= revivals.attend(running, state, (&name, instance), &said(&how, &last));
+                }
+                EndedPart::Elsewhere { name, why } => {
+                    return Err(Error::Supervision(format!("{name}: {why}")));
+                }
+            }
         }
-        if last.is_none_or(|last| last.elapsed() >= EVERY) {
+        if changed || last.is_none_or(|last| last.elapsed() >= EVERY) {
             last = Some(Instant::now());
             update(running, state);
             kept.write(state)?;
@@ -117,16 +129,24 @@ pub fn watch(
     Ok(())
 }
 
-fn said(gone: EndedPart) -> Error {
-    Error::Supervision(match gone {
-        EndedPart::Service { name, how, last } if last.is_empty() => {
-            format!("{name} ended without being told to ({how}), and had written nothing")
-        }
-        EndedPart::Service { name, how, last } => {
-            format!("{name} ended without being told to ({how}); its last lines:\n{}", last.join("\n"))
-        }
-        EndedPart::Elsewhere { name, why } => format!("{name}: {why}"),
-    })
+/// Whether the service of a row answers: a call of its counters or a connection to its address.
+///
+/// Errors: the service does not answer `within`, in words.
+pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), String> {
+    let Ok(address) = row.address.parse::<SocketAddr>() else { return Ok(()) };
+    let counters = service.counters.as_ref();
+    if let Some(method) = counters.and_then(|counters| counters.thrift.as_ref()) {
+        return thrift::asked(address, method, within).map(drop);
+    }
+    if let Some(send) = counters.and_then(|counters| counters.send.as_ref()) {
+        return counters::sent(address, send, within).map(drop);
+    }
+    TcpStream::connect_timeout(&address, within).map(drop).map_err(|error| format!("{address}: {error}"))
+}
+
+/// How a service ended, with its last lines.
+fn said(how: &str, last: &[String]) -> String {
+    if last.is_empty() { how.to_owned() } else { format!("{how}: {}", last.join("\n")) }
 }
 
 /// Reads the memory of all processes.
@@ -135,7 +155,8 @@ fn update(running: &Running, state: &mut State) {
         for (number, instance) in service.instances.iter().enumerate() {
             let pids = instance.pids();
             let mut rows = state.services.iter_mut();
-            if let Some(row) = rows.find(|row| row.name == service.service.name && row.instance == number) {
+            let is_it = |row: &&mut Row| row.name == service.service.name && row.instance == number;
+            if let Some(row) = rows.find(is_it).filter(|row| row.ended.is_none()) {
                 row.pid = instance.pid();
                 row.processes = pids.len();
                 row.memory_bytes = pids.into_iter().map(memory).sum();

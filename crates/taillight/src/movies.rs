@@ -4,6 +4,7 @@ mod analytics;
 pub(crate) mod build;
 mod data;
 mod down;
+mod fault;
 mod status;
 mod table;
 mod up;
@@ -33,6 +34,14 @@ enum MoviesCommand {
     Up(Box<up::UpArgs>),
     Status(status::StatusArgs),
     Analytics(analytics::AnalyticsArgs),
+    /// Kill a service by SIGKILL; `up` starts it again.
+    Kill(fault::ServiceArgs),
+    /// Stop a service by SIGSTOP, so that it no longer answers.
+    Freeze(fault::ServiceArgs),
+    /// Let a frozen service continue.
+    Thaw(fault::ServiceArgs),
+    /// End a service in good order, and wait until `up` has started it again.
+    Restart(fault::ServiceArgs),
     Down(down::DownArgs),
 }
 
@@ -60,6 +69,10 @@ pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
         MoviesCommand::Up(args) => up::run(args),
         MoviesCommand::Status(args) => status::run(args),
         MoviesCommand::Analytics(args) => analytics::run(args),
+        MoviesCommand::Kill(args) => fault::run(args, fault::Fault::Kill),
+        MoviesCommand::Freeze(args) => fault::run(args, fault::Fault::Freeze),
+        MoviesCommand::Thaw(args) => fault::run(args, fault::Fault::Thaw),
+        MoviesCommand::Restart(args) => fault::run(args, fault::Fault::Restart),
         MoviesCommand::Down(args) => down::run(args),
     }
 }

@@ -28,7 +28,7 @@ pub enum Phase {
     Starting,
     /// All services run.
     Ready,
-    /// One did not become ready, or ended; the others were stopped.
+    /// One did not become ready; the others were stopped.
     Failed,
     /// It was stopped.
     Stopped,
@@ -77,6 +77,12 @@ pub struct Row {
     pub memory_bytes: u64,
     /// How many those are.
     pub processes: usize,
+    /// How often it was started again.
+    #[serde(default)]
+    pub restarts: u32,
+    /// How it ended, with its last lines; none: it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 impl State {
@@ -96,6 +102,11 @@ impl State {
             services: app.services.iter().map(row).collect(),
             ..State::default()
         }
+    }
+
+    /// The instances called `name`, which is that of a service or of one of its instances: `plot`, `plot.1`.
+    pub fn named(&self, name: &str) -> Vec<&Row> {
+        self.services.iter().filter(|row| row.name == name || row.label() == name).collect()
     }
 
     /// Notes that it has ended, with the error that ended it.

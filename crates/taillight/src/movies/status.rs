@@ -1,17 +1,21 @@
-//! `taillight movies status`: what runs, by what `up` wrote last.
+//! `taillight movies status`: the services that run, by the state that `up` wrote last, and whether each answers.
 
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use app::{Phase, State, StateFile};
+use app::{App, Phase, Row, State, StateFile};
 use clap::Args;
 use units::clock;
 
 use super::{Source, table};
 use crate::terminal::say_as;
 
-/// Print the services that run, with process, memory and readiness, and the last lines of those that ended.
+/// How long a service may take to answer: one under load answers within a second.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Print the services that run, with process, memory, readiness and restarts, and those that do not answer.
 #[derive(Args, Debug)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -30,8 +34,28 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
         state.phase = Phase::Stopped;
         state.said = vec![format!("process {} ended without a word", state.pid)];
     }
+    if state.phase == Phase::Ready {
+        state.said = silent(&app, &state);
+    }
     say_as(args.json, &state, |state| text(&app.name, state, SystemTime::now()))?;
-    Ok(if state.phase == Phase::Ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_well = state.phase == Phase::Ready && state.said.is_empty();
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The instances that do not run or do not answer, each with the reason. All are asked at the same time.
+fn silent(app: &App, state: &State) -> Vec<String> {
+    thread::scope(|scope| {
+        let ask = |row: &'_ Row| match (&row.ended, app.service(&row.name)) {
+            (Some(how), _) => Some(format!("{} ended ({how}), and is started again", row.label())),
+            (None, Some(service)) => {
+                let why = app::asked(service, row, ANSWERS_WITHIN).err()?;
+                Some(format!("{} does not answer: {why}", row.label()))
+            }
+            (None, None) => None,
+        };
+        let asked: Vec<_> = state.services.iter().map(|row| scope.spawn(move || ask(row))).collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+    })
 }
 
 fn text(name: &str, state: &State, now: SystemTime) -> String {
@@ -40,7 +64,8 @@ fn text(name: &str, state: &State, now: SystemTime) -> String {
     let mut text = match state.phase {
         Phase::Starting => format!("{name} is starting, for {age}, by process {}\n", state.pid),
         Phase::Ready => format!(
-            "{name} is ready at {}, for {age}, by process {}; {}\n",
+            "{name} {} at {}, for {age}, by process {}; {}\n",
+            if state.said.is_empty() { "is ready" } else { "runs in part" },
             state.address,
             state.pid,
             table::memory(state)
@@ -71,7 +96,7 @@ mod tests {
         check(Phase::Starting, "movies is starting, for 1:05, by process 7\n");
         check(
             Phase::Ready,
-            "movies is ready at http://127.0.0.1:1/, for 1:05, by process 7; 0 processes, 0 MB\n",
+            "movies runs in part at http://127.0.0.1:1/, for 1:05, by process 7; 0 processes, 0 MB\n",
         );
         check(Phase::Failed, "movies failed\n");
         check(Phase::Stopped, "movies does not run");

@@ -6,17 +6,17 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 /// The heads of the columns.
-const HEADS: [&str; 7] = ["no", "service", "language", "pid", "address", "ready after", "memory"];
+const HEADS: [&str; 8] = ["no", "service", "language", "pid", "address", "ready after", "restarts", "memory"];
 /// Those whose cells are numbers.
-const RIGHT: [bool; 7] = [true, false, false, true, false, true, true];
+const RIGHT: [bool; 8] = [true, false, false, true, false, true, true, true];
 
 /// The lines of the table, the heads first.
 pub(super) fn lines(state: &State) -> Vec<String> {
-    let mut rows: Vec<[String; 7]> = vec![HEADS.map(str::to_owned)];
+    let mut rows: Vec<[String; 8]> = vec![HEADS.map(str::to_owned)];
     rows.extend(state.services.iter().map(cells));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
-    let line = |row: &[String; 7]| {
+    let line = |row: &[String; 8]| {
         let cell = |column: usize| {
             let (text, width) = (&row[column], widths[column]);
             if RIGHT[column] { format!("{text:>width$}") } else { format!("{text:<width$}") }
@@ -26,7 +26,7 @@ pub(super) fn lines(state: &State) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &Row) -> [String; 8] {
     let known = |is_known: bool, text: String| if is_known { text } else { "–".into() };
     [
         row.number.map_or_else(String::new, |number| number.to_string()),
@@ -35,6 +35,7 @@ fn cells(row: &Row) -> [String; 7] {
         known(row.pid > 0, row.pid.to_string()),
         known(!row.address.is_empty(), row.address.clone()),
         row.ready_ms.map_or_else(|| "–".into(), |ms| format!("{:.2} s", ms as f64 / 1e3)),
+        row.restarts.to_string(),
         known(row.memory_bytes > 0, format!("{:.1} MB", row.memory_bytes as f64 / 1e6)),
     ]
 }
@@ -87,9 +88,9 @@ mod tests {
     #[test]
     fn columns_stand_below_their_heads() {
         let lines = lines(&state(2));
-        assert_eq!(lines[0], "no  service    language  pid  address         ready after   memory");
-        assert_eq!(lines[1], " 1  service-1  C++       100  127.0.0.1:4000            –  12.3 MB");
-        assert_eq!(lines[2], " 2  service-2  C++       100  127.0.0.1:4000       1.25 s  12.3 MB");
+        assert_eq!(lines[0], "no  service    language  pid  address         ready after  restarts   memory");
+        assert_eq!(lines[1], " 1  service-1  C++       100  127.0.0.1:4000            –         0  12.3 MB");
+        assert_eq!(lines[2], " 2  service-2  C++       100  127.0.0.1:4000       1.25 s         0  12.3 MB");
         assert_eq!(memory(&state(2)), "4 processes, 25 MB");
     }
 

@@ -193,29 +193,45 @@ fn services_are_built_started_shown_and_stopped() {
     assert!(code == Some(0) && said.contains("two does not run"), "{said}");
 }
 
+/// The row of an instance in the state.
+fn row(state: &serde_json::Value, name: &str, instance: u64) -> serde_json::Value {
+    let rows = state["services"].as_array().unwrap();
+    let is_it = |row: &&serde_json::Value| row["name"] == name && row["instance"] == instance;
+    rows.iter().find(is_it).unwrap().clone()
+}
+
 #[test]
-fn a_service_that_ends_is_told_and_ends_the_others() {
+fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     let Some(two) = Two::new() else { return };
     let up = two.command(&["up"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     await_that(|| two.state()["phase"] == "ready");
-    let state = two.state();
-    let rows = state["services"].as_array().unwrap();
-    let back = rows.iter().find(|row| row["name"] == "back").unwrap();
+    let begun = two.state();
+    let back = row(&begun, "back", 0);
     fs::write(own(back["pid"].as_u64().unwrap()).join("die"), "").unwrap();
     hello(back["address"].as_str().unwrap());
-    let output = up.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output);
-    assert!(
-        said.contains("back ended without being told to (exit status: 1); its last lines:\nlast words"),
-        "{said}"
-    );
-    await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));
-    let (code, said) = two.run(&["status"]);
-    assert!(
-        code == Some(1) && said.starts_with("two failed\n  back ended") && said.contains("  last words\n"),
-        "{said}"
-    );
+    // It ends at each request, since the file stays.
+    await_that(|| row(&two.state(), "back", 0)["restarts"].as_u64() >= Some(1));
+    let state = two.state();
+    assert_eq!(row(&state, "back", 0)["address"], back["address"], "its callers find it again");
+    for (name, instance) in [("back", 1), ("front", 0)] {
+        assert_eq!(row(&state, name, instance)["pid"], row(&begun, name, instance)["pid"], "{name} goes on");
+    }
+    fs::remove_file(own(row(&two.state(), "back", 0)["pid"].as_u64().unwrap()).join("die")).unwrap();
+    await_that(|| two.run(&["status"]).0 == Some(0));
+
+    let (code, said) = two.run(&["kill", "back.1"]);
+    assert!(code == Some(0) && said.contains("back.1 was killed; `up` starts it again"), "{said}");
+    await_that(|| row(&two.state(), "back", 1)["restarts"] == 1);
+    let (code, said) = two.run(&["restart", "front"]);
+    assert!(code == Some(0) && said.contains("front is ready again, after "), "{said}");
+    assert_ne!(row(&two.state(), "front", 0)["pid"], row(&begun, "front", 0)["pid"]);
+    let (code, said) = two.run(&["kill", "bakc"]);
+    assert!(code == Some(1) && said.contains("there is no service bakc; there are front, back"), "{said}");
+    let (code, said) = two.run(&["down"]);
+    assert!(code == Some(0), "{said}");
+    assert_eq!(up.wait_with_output().unwrap().status.code(), Some(0));
+    let (code, said) = two.run(&["freeze", "front"]);
+    assert!(code == Some(1) && said.contains("two does not run"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! `taillight movies kill|freeze|thaw|restart`: faults of single services, to see how the site and its users fare.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use app::{Phase, Row, State, StateFile};
+use clap::Args;
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+
+use super::Source;
+use crate::terminal::say;
+
+/// How long a restart may take: a service ends within 5 s, and the slowest is ready within some seconds.
+const RESTARTS_WITHIN: Duration = Duration::from_secs(60);
+/// The interval between two reads of the state.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A service of the site that `up` has started.
+#[derive(Args, Debug)]
+pub(super) struct ServiceArgs {
+    #[command(flatten)]
+    source: Source,
+    /// The service, such as plot, or one of its instances, such as plot.1; `taillight movies status` lists them.
+    service: String,
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Kill,
+    Freeze,
+    Thaw,
+    Restart,
+}
+
+impl Fault {
+    fn signal(self) -> Signal {
+        match self {
+            Fault::Kill => Signal::KILL,
+            Fault::Freeze => Signal::STOP,
+            Fault::Thaw => Signal::CONT,
+            Fault::Restart => Signal::TERM,
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Fault::Kill => "was killed; `up` starts it again",
+            Fault::Freeze => "is frozen, until `taillight movies thaw`",
+            Fault::Thaw => "continues",
+            Fault::Restart => "was told to end",
+        }
+    }
+}
+
+pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<ExitCode> {
+    let app = args.source.app()?;
+    let kept = StateFile::of(&app);
+    let state = kept.read()?.filter(|state| kept.runs() && state.phase == Phase::Ready);
+    let Some(state) = state else {
+        bail!("{} does not run; start it by `taillight movies up`", app.name);
+    };
+    let rows = state.named(&args.service);
+    if rows.is_empty() {
+        bail!("there is no service {}; there are {}", args.service, names(&state));
+    }
+    for row in rows {
+        let pid = i32::try_from(row.pid).ok().and_then(Pid::from_raw);
+        let Some(pid) = pid else {
+            say(&format!("{} does not run\n", row.label()))?;
+            continue;
+        };
+        signal(pid, fault.signal())
+            .with_context(|| format!("cannot signal {}, process {}", row.label(), row.pid))?;
+        say(&format!("{} {}\n", row.label(), fault.done()))?;
+        if fault == Fault::Restart {
+            let took = await_other(&kept, row)?;
+            say(&format!("{} is ready again, after {:.1} s\n", row.label(), took.as_secs_f64()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Signals a service with its workers, which are in a process group of their own unless it is in a container.
+fn signal(pid: Pid, signal: Signal) -> rustix::io::Result<()> {
+    // Ended in good order, it ends its workers itself.
+    let is_leader = getpgid(Some(pid))? == pid;
+    if is_leader && signal != Signal::TERM {
+        kill_process_group(pid, signal)
+    } else {
+        kill_process(pid, signal)
+    }
+}
+
+/// Waits until an instance is ready as another process.
+fn await_other(kept: &StateFile, row: &Row) -> Result<Duration> {
+    let begun = Instant::now();
+    while begun.elapsed() < RESTARTS_WITHIN {
+        let state = kept.read()?.unwrap_or_default();
+        let now = state.services.iter().find(|now| now.label() == row.label());
+        if now.is_some_and(|now| now.restarts > row.restarts && now.ended.is_none()) {
+            return Ok(begun.elapsed());
+        }
+        thread::sleep(LOOK);
+    }
+    bail!(
+        "{} is not ready again after {} s; see `taillight movies status`",
+        row.label(),
+        RESTARTS_WITHIN.as_secs()
+    )
+}
+
+fn names(state: &State) -> String {
+    let mut names: Vec<&str> = state.services.iter().map(|row| row.name.as_str()).collect();
+    names.dedup();
+    names.join(", ")
+}
