@@ -5,7 +5,7 @@ use spec::{Entry, Section};
 use crate::{App, Error, Setting, names, of_name};
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 53] = [
+const SETTINGS: [(&str, &str, &str); 54] = [
     (
         "nginx",
         "open_file_cache",
@@ -19,6 +19,11 @@ const SETTINGS: [(&str, &str, &str); 53] = [
     ),
     ("nginx", "reuseport", "nginx's default: one listening socket for all workers"),
     ("nginx", "sendfile", "ISPASS'16 §IV-A.1: it saves a copy in the server"),
+    (
+        "sphinx",
+        "published",
+        "docs/decisions/0011-any-thread-reads-by-default.md: absent, any thread reads; ANCS'19 §IV-A shares nothing",
+    ),
     (
         "sphinx",
         "sharing",
