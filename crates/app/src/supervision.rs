@@ -129,10 +129,14 @@ pub fn watch(
     Ok(())
 }
 
-/// Whether the service of a row answers: a call of its counters or a connection to its address.
+/// Whether the service of a row runs and answers: a call of its counters, or a connection to its address.
 ///
 /// Errors: the service does not answer `within`, in words.
 pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), String> {
+    // The kernel accepts connections for a stopped process.
+    if is_stopped(row.pid) {
+        return Err(format!("process {} is stopped", row.pid));
+    }
     let Ok(address) = row.address.parse::<SocketAddr>() else { return Ok(()) };
     let counters = service.counters.as_ref();
     if let Some(method) = counters.and_then(|counters| counters.thrift.as_ref()) {
@@ -142,6 +146,12 @@ pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), Strin
         return counters::sent(address, send, within).map(drop);
     }
     TcpStream::connect_timeout(&address, within).map(drop).map_err(|error| format!("{address}: {error}"))
+}
+
+/// Whether a process was stopped by a signal. Source: `proc_pid_stat(5)`, the state.
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
 }
 
 /// How a service ended, with its last lines.

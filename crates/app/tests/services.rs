@@ -95,7 +95,7 @@ fn a_service_that_dies_is_named_with_its_last_words() {
         gone.is_some()
     });
     let (name, how, last) = ("back".into(), "exit status: 3".into(), vec!["last words".into()]);
-    assert_eq!(gone, Some(EndedPart::Service { name, how, last }));
+    assert_eq!(gone, Some(EndedPart::Service { instance: 0, name, how, last }));
 }
 
 #[test]

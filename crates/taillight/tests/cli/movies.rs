@@ -207,16 +207,25 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     await_that(|| two.state()["phase"] == "ready");
     let begun = two.state();
     let back = row(&begun, "back", 0);
-    fs::write(own(back["pid"].as_u64().unwrap()).join("die"), "").unwrap();
+    let die = own(back["pid"].as_u64().unwrap()).join("die");
+    fs::write(&die, "").unwrap();
     hello(back["address"].as_str().unwrap());
-    // It ends at each request, since the file stays.
-    await_that(|| row(&two.state(), "back", 0)["restarts"].as_u64() >= Some(1));
+    // It ends at each connection, also when it is looked at whether it is ready, until the file is gone.
+    let says =
+        |words: &str| row(&two.state(), "back", 0)["ended"].as_str().is_some_and(|how| how.contains(words));
+    await_that(|| says("exit status: 1") && says("last words"));
+    let (code, said) = two.run(&["status"]);
+    assert!(
+        code == Some(1) && said.contains("two runs in part") && said.contains("back.0 ended ("),
+        "{said}"
+    );
+    fs::remove_file(die).unwrap();
+    await_that(|| row(&two.state(), "back", 0)["restarts"] == 1);
     let state = two.state();
     assert_eq!(row(&state, "back", 0)["address"], back["address"], "its callers find it again");
     for (name, instance) in [("back", 1), ("front", 0)] {
         assert_eq!(row(&state, name, instance)["pid"], row(&begun, name, instance)["pid"], "{name} goes on");
     }
-    fs::remove_file(own(row(&two.state(), "back", 0)["pid"].as_u64().unwrap()).join("die")).unwrap();
     await_that(|| two.run(&["status"]).0 == Some(0));
 
     let (code, said) = two.run(&["kill", "back.1"]);
@@ -225,6 +234,11 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     let (code, said) = two.run(&["restart", "front"]);
     assert!(code == Some(0) && said.contains("front is ready again, after "), "{said}");
     assert_ne!(row(&two.state(), "front", 0)["pid"], row(&begun, "front", 0)["pid"]);
+    let (code, said) = two.run(&["freeze", "back.1"]);
+    assert!(code == Some(0) && said.contains("back.1 is frozen, until `taillight movies thaw`"), "{said}");
+    await_that(|| two.run(&["status"]).1.contains("back.1 does not answer: process "));
+    assert_eq!(two.run(&["thaw", "back"]).0, Some(0));
+    await_that(|| two.run(&["status"]).0 == Some(0));
     let (code, said) = two.run(&["kill", "bakc"]);
     assert!(code == Some(1) && said.contains("there is no service bakc; there are front, back"), "{said}");
     let (code, said) = two.run(&["down"]);
