@@ -137,6 +137,11 @@ fn end_at_the_second_signal() -> Result<()> {
     Ok(())
 }
 
+/// A folder of programs as an absolute path.
+fn absolute(folder: &Path) -> Result<PathBuf> {
+    fs::canonicalize(folder).with_context(|| format!("--built {}: there is no such folder", folder.display()))
+}
+
 /// A folder that services of any account may write files to, as an absolute path.
 fn open_to_all(folder: &Path) -> Result<PathBuf> {
     let mode = Permissions::from_mode(0o1777);
@@ -168,7 +173,8 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     if args.built.is_empty() {
         build::built(app, &app.built_folder(), &[], interrupt)?;
     } else {
-        plan.built.clone_from(&args.built);
+        // Services run in folders of their own.
+        plan.built = args.built.iter().map(|folder| absolute(folder)).collect::<Result<_>>()?;
     }
     let missing = app.not_built(&plan.built);
     let names: BTreeSet<&str> =
