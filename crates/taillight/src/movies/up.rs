@@ -137,9 +137,10 @@ fn end_at_the_second_signal() -> Result<()> {
     Ok(())
 }
 
-/// A folder of programs as an absolute path.
-fn absolute(folder: &Path) -> Result<PathBuf> {
-    fs::canonicalize(folder).with_context(|| format!("--built {}: there is no such folder", folder.display()))
+/// The folder of an option as an absolute path.
+fn absolute(option: &str, folder: &Path) -> Result<PathBuf> {
+    fs::canonicalize(folder)
+        .with_context(|| format!("{option} {}: there is no such folder", folder.display()))
 }
 
 /// A folder that services of any account may write files to, as an absolute path.
@@ -163,7 +164,8 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     if let (Some(port), Some(front)) = (args.port, app.front()) {
         plan.set(&[format!("{}.port={port}", front.name)])?;
     }
-    plan.data.clone_from(&args.data);
+    // Services run in folders of their own.
+    plan.data = args.data.as_deref().map(|folder| absolute("--data", folder)).transpose()?;
     plan.spans = args.spans.as_deref().map(open_to_all).transpose()?;
     let state = kept.folder().join("databases");
     if args.fresh && state.exists() {
@@ -173,8 +175,7 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     if args.built.is_empty() {
         build::built(app, &app.built_folder(), &[], interrupt)?;
     } else {
-        // Services run in folders of their own.
-        plan.built = args.built.iter().map(|folder| absolute(folder)).collect::<Result<_>>()?;
+        plan.built = args.built.iter().map(|folder| absolute("--built", folder)).collect::<Result<_>>()?;
     }
     let missing = app.not_built(&plan.built);
     let names: BTreeSet<&str> =
