@@ -97,7 +97,7 @@ fn without_region(repository: &Repository) -> Vec<Finding> {
     without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
 }
 
-/// A result that is missing from the tree, or older than what it measures.
+/// A missing or outdated result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     /// From the root.

@@ -1,4 +1,4 @@
-//! `cargo xtask evidence`: measures the studies whose results are missing or older than what they measure.
+//! `cargo xtask evidence`: measures the studies with missing or outdated results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const OUT: &str = "target/evidence";
 /// What must be committed, since a result names the commit that it measures.
 const MEASURED: [&str; 4] = ["crates", "apps", ":(glob)studies/*/*.toml", "Cargo.lock"];
 
-/// What is asked for.
+/// Options of `cargo xtask evidence`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request {
     /// No study begins that is expected to end later.

@@ -17,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tracing::{debug, info};
 use units::CpuList;
 
-/// The priority of a provider, if that of the server is higher. Source: `setpriority(2)`.
+/// Nice value of the providers of a server with a higher priority. Source: `setpriority(2)`.
 const ORDINARY: i32 = 0;
 /// How many times as long as a step took it pauses.
 const PAUSES: u32 = 4;

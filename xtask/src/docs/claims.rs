@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::Source;
 use super::tables::{Tables, row};
+use super::unmeasured::STUDY_RESULT;
 
 /// Path that a region names instead of a result.
 pub(super) const STUDIES: &str = "studies";
@@ -49,7 +50,7 @@ pub(super) fn lines(depth: usize, source: &mut dyn Source) -> Result<Vec<String>
     for (file, text) in source.claims() {
         let claims: File = toml::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
         let folder = file.trim_end_matches("/claims.toml");
-        let result = format!("{folder}/result.taillight.tgz");
+        let result = format!("{folder}/{STUDY_RESULT}");
         let tables = if source.exists(&result) { Some(source.tables(&result)?) } else { None };
         let name = folder.trim_start_matches("studies/");
         let study = format!("[{name}]({}{folder}/README.md)", "../".repeat(depth));

@@ -3,7 +3,7 @@
 /// Beginning of the line in a region without a result.
 const UNMEASURED: &str = "**Not measured with this version yet:**";
 /// Name of a study's result, in the study's folder.
-const STUDY_RESULT: &str = "result.taillight.tgz";
+pub(super) const STUDY_RESULT: &str = "result.taillight.tgz";
 /// Folder of the results that no study makes.
 const RESULTS: &str = "docs/reference/results/";
 

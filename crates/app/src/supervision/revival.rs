@@ -10,7 +10,7 @@ use crate::Running;
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest pause between two attempts.
 const LONGEST: Duration = Duration::from_secs(10);
-/// One that ran for so long begins anew with the shortest pause.
+/// An instance that ran for this long starts again with the shortest pause.
 const STAYS: Duration = Duration::from_secs(30);
 
 /// The instances that ended, by service and number.
