@@ -7,8 +7,18 @@ use crate::metadata::{Dependency, Package};
 use crate::repository::Repository;
 
 /// Crates without clocks, sockets and threads; the same input gives the same output on every machine.
-pub(super) const PURE: &[&str] =
-    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store", "datasets"];
+pub(super) const PURE: &[&str] = &[
+    "units",
+    "spec",
+    "dist",
+    "hist",
+    "stats",
+    "proto-memcache",
+    "proto-http",
+    "proto-resp",
+    "cache-store",
+    "datasets",
+];
 
 enum Rule {
     /// No crate of `from` may reach any crate of `to`.

@@ -1,0 +1,1 @@
+//! Commands written, replies read in any pieces.

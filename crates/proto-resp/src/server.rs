@@ -1,0 +1,1 @@
+//! Commands read in any pieces, replies written.
