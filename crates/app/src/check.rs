@@ -51,6 +51,9 @@ fn whole(app: &App) -> Result<(), String> {
     let usual = Values::usual(&app.settings).map_err(|problem| format!("setting: default: {problem}"))?;
     for service in &app.services {
         let place = format!("service '{}'", service.name);
+        for when in service.program.also.iter().filter_map(|one| one.when.as_ref()) {
+            template::holds(when, &usual).map_err(|problem| format!("{place}: program: also: {problem}"))?;
+        }
         if let Some(when) = &service.when {
             template::holds(when, &usual).map_err(|problem| format!("{place}: when: {problem}"))?;
         }

@@ -10,8 +10,8 @@ use units::{Bytes, Nanos};
 pub use crate::deploy::Image;
 use crate::files::Compiled;
 pub use crate::parts::{
-    Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
-    Version, WhenArguments,
+    Account, Argument, Arguments, Beside, Check, Command, Counters, File, Need, Program, Send, Store,
+    StoreAction, Version, WhenArguments,
 };
 pub use crate::registry::{Build, Cache, DataSet, Member};
 pub use crate::seeded::{Seeded, Step};
@@ -62,6 +62,8 @@ pub struct Entrance {
     pub service: String,
     /// Which of its addresses; without it the first.
     pub listen: Option<String>,
+    /// The description of a site that the workload takes for this application, by its name; without it the usual one.
+    pub site: Option<String>,
 }
 
 /// Kind of requests that an entrance answers.

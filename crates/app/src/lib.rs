@@ -55,9 +55,9 @@ mod work;
 pub use build::{Outcome, made_folder};
 pub use deploy::{Deployment, ImageFolder, Layout, POD, Rendered, SECRET_FILE, TellImage};
 pub use description::{
-    Account, App, Argument, Arguments, Build, Cache, Check, Command, Counters, DataSet, Entrance, File,
-    Image, Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Serving, Signal, Step,
-    Stop, Store, StoreAction, Version, WhenArguments, Workload,
+    Account, App, Argument, Arguments, Beside, Build, Cache, Check, Command, Counters, DataSet, Entrance,
+    File, Image, Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Serving, Signal,
+    Step, Stop, Store, StoreAction, Version, WhenArguments, Workload,
 };
 pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, StartReport, Watch};
 pub use error::Error;

@@ -24,10 +24,25 @@ pub struct Program {
     pub embedded: Option<String>,
     /// The Debian package that has it.
     pub package: Option<String>,
+    /// What it needs beside itself, from other packages.
+    #[serde(default)]
+    pub also: Vec<Beside>,
     /// The image that podman and docker run in place of the program that is found here.
     pub image: Option<String>,
     /// How its version is read.
     pub version: Option<Version>,
+}
+
+/// A file or a program that another program needs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Beside {
+    /// The path of a file, or a name to look up in `PATH`.
+    pub file: String,
+    /// The Debian package that has it.
+    pub package: String,
+    /// Whether it is needed, as an expression over the settings of the application; without it it is.
+    pub when: Option<String>,
 }
 
 /// How a program tells its version.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use launch::{Process, Spec, find_program};
 use regex_lite::Regex;
 
-use crate::description::{Program, Version};
-use crate::{Error, Placement};
+use crate::description::{Beside, Program, Version};
+use crate::settings::Values;
+use crate::{Error, Placement, template};
 
 /// How long a program may take to tell its version; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
@@ -31,6 +32,19 @@ impl VersionedProgram {
         let numbers = |text: &str| text.split('.').map(|number| number.parse::<u32>().ok()).collect();
         let (own, least): (Option<Vec<u32>>, Option<Vec<u32>>) = (numbers(&self.version), numbers(version));
         own.is_none_or(|own| least.is_none_or(|least| own >= least))
+    }
+}
+
+impl Beside {
+    /// Whether it is needed with these settings and not there.
+    pub(crate) fn is_missing(&self, settings: &Values) -> bool {
+        // With the default settings it could be evaluated, as was checked.
+        let is_needed = self.when.as_ref().is_none_or(|when| template::holds(when, settings).unwrap_or(true));
+        let is_there = || match self.file.contains('/') {
+            true => Path::new(&self.file).exists(),
+            false => find_program(&self.file).is_some(),
+        };
+        is_needed && !is_there()
     }
 }
 
