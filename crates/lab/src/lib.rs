@@ -49,7 +49,8 @@ pub use server::{
 pub use server_args::{MakeData, ServerArgs};
 pub use spec::TargetName;
 pub use target::{
-    address, addresses, application, check_reach, needs_files, read_spec, refuses, target_name, workloads,
+    address, addresses, application, check_reach, needs_files, read_spec, refuses, site, target_name,
+    workloads,
 };
 pub use vote::{met, sustained};
 

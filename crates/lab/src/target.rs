@@ -54,6 +54,14 @@ pub fn workloads(name: &TargetName) -> Result<Vec<&'static str>, ParseError> {
     Ok(app.iter().flat_map(|app| &app.entrances).map(|entrance| entrance.workload.name()).collect())
 }
 
+/// The description of a site that a workload takes for this target, by its name; `None` for the usual one.
+///
+/// Errors: as in [`application`].
+pub fn site(name: &TargetName) -> Result<Option<String>, ParseError> {
+    let app = application(name)?;
+    Ok(app.iter().flat_map(|app| &app.entrances).find_map(|entrance| entrance.site.clone()))
+}
+
 /// Whether a target is known to answer no such workload.
 pub fn refuses(name: &TargetName, workload: &str) -> bool {
     workloads(name).is_ok_and(|answers| !answers.is_empty() && !answers.contains(&workload))

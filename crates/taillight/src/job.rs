@@ -66,7 +66,8 @@ pub(crate) struct ProbeArgs {
 }
 
 impl Setting {
-    /// The specification of a measurement on `target`: the options on the command line, completed by a preset.
+    /// The specification of a measurement on `target`: the options on the command line, completed by the target's site and by a
+    /// preset.
     ///
     /// Errors: options that exclude each other.
     pub(crate) fn spec(
@@ -77,6 +78,11 @@ impl Setting {
         typed: &Typed,
     ) -> Result<Spec> {
         let load = &self.load;
+        let mut workload = workload;
+        if let Workload::Social(social) = &mut workload {
+            let site = lab::site(target).map_err(lab::Error::Target)?;
+            social.fit(site.as_deref(), |name| typed.has(name)).map_err(lab::Error::Target)?;
+        }
         if load.generator.think > units::Nanos::ZERO && !load.closed {
             let error = units::ParseError {
                 what: "--think",
@@ -157,7 +163,7 @@ pub(crate) struct TargetArg {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
     /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
-    /// social; movies uses movies.
+    /// social, or mediawiki with --site mediawiki; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
 }

@@ -27,8 +27,10 @@ pub struct Social {
     #[serde(deserialize_with = "number::deserialize")]
     #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same users"))]
     pub users_seed: u64,
-    /// The shares of the operations: table-2, or login:5,logout:5,home:10,live-feed:80 in per cent; there are create-user,
-    /// login, logout, home, wall-post, friend-request, send-chat, receive-chat and live-feed.
+    /// The shares of the operations: table-2, wiki (the default of --site mediawiki), or
+    /// login:5,logout:5,home:10,live-feed:80 in per cent; there are create-user, login, logout, home, wall-post,
+    /// friend-request, send-chat, receive-chat and live-feed, and of a wiki read, edit, search, watch-list and
+    /// recent-changes.
     #[arg(long, default_value_t = SocialMix::default(), value_name = "MIX")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II"))]
     pub mix: SocialMix,
@@ -54,8 +56,9 @@ pub struct Social {
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-B3, Table II: one login in 40 operations"))]
     pub operations: Option<u32>,
-    /// The site: own (apps/social), elgg, or a file that describes one; see taillight explain social.
-    #[arg(long, default_value_t = Site::default(), value_name = "own|elgg|FILE")]
+    /// The site: own (apps/social), mediawiki (apps/mediawiki; the default for that target), elgg (untested), or a file
+    /// that describes one; see taillight explain social.
+    #[arg(long, default_value_t = Site::default(), value_name = "own|mediawiki|elgg|FILE")]
     #[schemars(extend("x-source" = "ours, because the site that Taillight ships needs nothing but packages; ISPASS'16 §IV-B1 has Elgg"))]
     pub site: Site,
     /// When a page's style sheet and script are requested: first-view (once per session, as a browser keeps them) or
@@ -74,8 +77,8 @@ pub struct Social {
     #[serde(deserialize_with = "count::or_none")]
     #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
     pub max_sessions: Option<u32>,
-    /// Agree to change the data of a site that runs already: create-user, wall-post, friend-request
-    /// and send-chat store something. A site that Taillight starts for the load needs no agreement.
+    /// Agree to change the data of a site that runs already: create-user, wall-post, friend-request,
+    /// send-chat and edit store something. A site that Taillight starts for the load needs no agreement.
     #[arg(long)]
     #[schemars(extend("x-source" = "ours, because the site may be in use by others"))]
     pub yes: bool,
@@ -104,6 +107,19 @@ impl Social {
     /// Simultaneous users that a server must accept: all of them, or `max_sessions` if fewer.
     pub fn most_sessions(&self) -> u32 {
         self.max_sessions.unwrap_or(u32::MAX).min(self.users.0)
+    }
+
+    /// Takes what is not typed from its target, an application that is the site `of_target`, and from its site.
+    ///
+    /// Errors: as for a site's name.
+    pub fn fit(&mut self, of_target: Option<&str>, typed: impl Fn(&str) -> bool) -> Result<(), ParseError> {
+        if let Some(site) = of_target.filter(|_| !typed("site")) {
+            self.site = site.parse()?;
+        }
+        if self.site == Site::MediaWiki && !typed("mix") {
+            self.mix = SocialMix::wiki();
+        }
+        Ok(())
     }
 }
 
@@ -151,6 +167,8 @@ pub enum Site {
     /// The site of `apps/social`.
     #[default]
     Own,
+    /// MediaWiki, as that of `apps/mediawiki`.
+    MediaWiki,
     /// Elgg.
     Elgg,
     /// A description in a file.
@@ -161,6 +179,7 @@ impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Site::Own => f.pad("own"),
+            Site::MediaWiki => f.pad("mediawiki"),
             Site::Elgg => f.pad("elgg"),
             Site::File(file) => f.pad(&file.to_string_lossy()),
         }
@@ -170,17 +189,18 @@ impl fmt::Display for Site {
 impl FromStr for Site {
     type Err = ParseError;
 
-    /// Reads `own`, `elgg`, and anything else as a file's name, which must look like one: `./site.toml`.
+    /// Reads `own`, `mediawiki`, `elgg`, and anything else as a file's name, which must look like one: `./site.toml`.
     fn from_str(text: &str) -> Result<Site, ParseError> {
         match text.trim() {
             "own" => Ok(Site::Own),
+            "mediawiki" => Ok(Site::MediaWiki),
             "elgg" => Ok(Site::Elgg),
             other if other.contains(['/', '.']) => Ok(Site::File(other.into())),
             _ => Err(ParseError {
                 what: "site",
                 given: text.into(),
                 problem: "there is none of this name".into(),
-                hint: "write own, elgg, or the path of a description, such as ./site.toml",
+                hint: "write own, mediawiki, elgg, or the path of a description, such as ./site.toml",
             }),
         }
     }
@@ -239,7 +259,7 @@ impl Facts for Social {
     }
 
     fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-        Some("social")
+        Some(if self.site == Site::MediaWiki { "mediawiki" } else { "social" })
     }
 
     fn usual_qos(&self) -> QosTarget {
@@ -263,7 +283,9 @@ impl Facts for Social {
             && !generator.agents.agents.is_empty()
         {
             let file = file.display();
-            return Some(format!("--site {file}: agents know no files of this machine; use own or elgg"));
+            return Some(format!(
+                "--site {file}: agents know no files of this machine; use own, mediawiki or elgg"
+            ));
         }
         let (users, threads) = (generator.connections, generator.threads());
         (*load == Load::Closed && users < threads).then(|| {
@@ -310,7 +332,7 @@ impl Facts for Social {
 
     fn own_file(&self) -> Option<OwnFile<'_>> {
         let Site::File(file) = &self.site else { return None };
-        Some(OwnFile { file, option: "site", is_sent: false, instead: "use own or elgg" })
+        Some(OwnFile { file, option: "site", is_sent: false, instead: "use own, mediawiki or elgg" })
     }
 
     fn people(&self) -> Option<(u32, u64)> {
@@ -325,9 +347,10 @@ impl Facts for Social {
         });
         let lacks = (!lacks.is_empty()).then(|| {
             format!(
-                "The site {} has no {}: the mix is without these, and is not that of Table II.",
+                "The site {} has no {}: the mix is without these, and is not {}.",
                 self.site,
-                lacks.join(", ")
+                lacks.join(", "),
+                if self.mix == SocialMix::default() { "that of Table II" } else { "what was asked for" }
             )
         });
         let primed = (self.cache == SiteCache::Primed).then(|| {
@@ -368,11 +391,27 @@ mod tests {
         check("10000", 10_000, "10k");
         check(" 1M", 1_000_000, "1M");
         check("1234", 1_234, "1234");
-        for site in [Site::Own, Site::Elgg, Site::File("./a.toml".into())] {
+        for site in [Site::Own, Site::MediaWiki, Site::Elgg, Site::File("./a.toml".into())] {
             assert_eq!(site.to_string().parse(), Ok(site));
         }
         assert_eq!("never".parse(), Ok(Assets::Never));
         assert_eq!("primed".parse(), Ok(SiteCache::Primed));
+    }
+
+    #[test]
+    fn what_is_not_typed_follows_from_the_target_and_the_site() {
+        let check = |line: &str, of_target: Option<&str>, expect: (&str, &str, &str)| {
+            let mut social = parsed(line).unwrap();
+            social.fit(of_target, |name| line.contains(&format!("--{name} "))).unwrap();
+            let target = social.usual_target(&|_| true).unwrap();
+            assert_eq!((&*social.site.to_string(), &*social.mix.to_string(), target), expect, "{line}");
+        };
+        check("", None, ("own", "table-2", "social"));
+        check("", Some("mediawiki"), ("mediawiki", "wiki", "mediawiki"));
+        check("--site mediawiki", None, ("mediawiki", "wiki", "mediawiki"));
+        check("--site own", Some("mediawiki"), ("own", "table-2", "social"));
+        let mix = "login:5,logout:5,read:90";
+        check(&format!("--mix {mix}"), Some("mediawiki"), ("mediawiki", mix, "mediawiki"));
     }
 
     #[test]
@@ -386,7 +425,7 @@ mod tests {
         check("--users 9999999k", "between 10 and 1000000");
         check("--users k", "does not start with a number");
         check("--users é", "does not start with a number");
-        check("--site facebook", "write own, elgg, or the path");
+        check("--site facebook", "write own, mediawiki, elgg, or the path");
         check("--operations 2", "between 3 and 1000000");
         check("--mix home:100", "equal and over 0");
         check("--ajax 23", "with its sign");

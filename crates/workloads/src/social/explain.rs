@@ -45,7 +45,7 @@ What is within its limit
 
 What counts as an answer
 
-  Each site is described by data (--site own, elgg or a file): its requests, the pages that must come (status, texts, whole
+  Each site is described by data (--site own, mediawiki, elgg or a file): its requests, the pages that must come (status, texts, whole
   JSON) and what is taken from them, such as tokens. An error page with status 200 is a wrong page. Errors by kind: status_502,
   wrong_page, nothing_to_take, truncated_json, token_refused, session_lost, redirect_loop, foreign_redirect, wrong_redirect,
   answer_cut_off, connection_closed, no_answer_in_time, no_user (all users are logged in).
@@ -59,6 +59,7 @@ Where the time goes
 The target
 
   taillight load social --rate 2                                the site of apps/social, started for the run
+  taillight load social --target mediawiki --rate 0.5           a wiki of Debian's packages, with --mix wiki
   taillight load social --target http://HOST --users 1k --rate 2 --yes
   taillight peak social --qos 'within>=95%'
 
@@ -73,11 +74,18 @@ pub fn chapter() -> Chapter {
 fn operations() -> Section {
     let (mix, limits) = (SocialMix::default(), SocialLimits::default());
     let entry = |operation: SocialOperation| {
+        let (percent, source) = match mix.percent(operation) {
+            0.0 => (
+                SocialMix::wiki().percent(operation),
+                "ours: of --mix wiki, with one edit a session; see docs/reference/social.md",
+            ),
+            percent => (percent, "ISPASS'16 §IV-B3, Table II"),
+        };
         Entry::of_value(
             format!("social.{}", operation.name()),
-            format!("{} % within {}", mix.percent(operation), limits.of(operation)),
+            format!("{percent} % within {}", limits.of(operation)),
             meaning(operation),
-            "ISPASS'16 §IV-B3, Table II",
+            source,
         )
     };
     Section::new("Operations of social", SocialOperation::ALL.map(entry))
@@ -94,6 +102,13 @@ fn meaning(operation: SocialOperation) -> &'static str {
         SocialOperation::SendChat => "Sends a message to a friend.",
         SocialOperation::ReceiveChat => "Asks for messages since the last that are known.",
         SocialOperation::LiveFeed => "Asks for posts since the last that are known.",
+        SocialOperation::Read => "Reads an article of a wiki.",
+        SocialOperation::Edit => {
+            "Opens the last section of an article, saves another text, and sees it on the page."
+        }
+        SocialOperation::Search => "Searches a word, which one article at least has.",
+        SocialOperation::WatchList => "Looks at changes of the articles that the user watches.",
+        SocialOperation::RecentChanges => "Looks at changes of all articles.",
     }
 }
 

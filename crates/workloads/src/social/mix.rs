@@ -5,15 +5,10 @@ use units::ParseError;
 
 use crate::social::site::{By, Site};
 
+/// How many operations there are besides creating a user, login and logout, which stand first.
+const MIDDLES: usize = SocialOperation::COUNT - 3;
 /// The operations between login and logout.
-const MIDDLE: [SocialOperation; 6] = [
-    SocialOperation::Home,
-    SocialOperation::WallPost,
-    SocialOperation::FriendRequest,
-    SocialOperation::SendChat,
-    SocialOperation::ReceiveChat,
-    SocialOperation::LiveFeed,
-];
+const MIDDLE: [SocialOperation; MIDDLES] = *SocialOperation::ALL.last_chunk().expect("it has fewer");
 /// By how much a requested share may exceed the available one. Units: per cent; source: the tolerance of a mix's
 /// shares.
 const ROUNDING: f64 = 1e-4;
@@ -25,7 +20,7 @@ const ROUNDING: f64 = 1e-4;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
     /// The share of each operation and those before it, over 1 for all.
-    rising: [f64; 6],
+    rising: [f64; MIDDLES],
     /// How many there are on average.
     middle: f64,
     /// The chance of a session to begin with a new user.
@@ -33,7 +28,7 @@ pub struct Draw {
     /// The chance of an operation to be done by AJAX, of those that can be done by page as well.
     ajax: f64,
     /// Whether it can be done by page, and by AJAX.
-    can: [[bool; 2]; 6],
+    can: [[bool; 2]; MIDDLES],
 }
 
 impl Draw {
@@ -126,7 +121,7 @@ impl Draw {
         let (which, how) = (rng.random::<f64>(), rng.random::<f64>());
         // Rounding may leave the last a little below 1, and an operation that the site lacks is never the first above.
         let place = self.rising.iter().position(|rising| which < *rising);
-        let last = || self.rising.iter().position(|rising| *rising >= self.rising[5]).unwrap_or(0);
+        let last = || self.rising.iter().position(|rising| *rising >= self.rising[MIDDLES - 1]).unwrap_or(0);
         let place = place.unwrap_or_else(last);
         let by = match self.can[place] {
             [true, true] if how < self.ajax => By::Ajax,
@@ -152,7 +147,7 @@ mod tests {
         let check = |mix: SocialMix, ajax: Option<&str>| {
             let draw = Draw::new(&mix, ajax.map(|share| share.parse().unwrap()), &own()).unwrap();
             let mut rng = Streams::new(3).stream(Purpose::Operations, 0);
-            let (mut counts, mut by_ajax, mut all) = ([0u32; 9], 0, 0);
+            let (mut counts, mut by_ajax, mut all) = ([0u32; SocialOperation::COUNT], 0, 0);
             while all < 10_000 {
                 let mut count = |operation: SocialOperation| {
                     counts[operation.place()] += 1;

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use openloop::{Closed, Fault, Parsed, Then};
 use proto_http::{
-    Asked, HOPS_MAX, Head, LOCATION_MAX, NeedleMatch, Response, ResponseParser, Sink, Stray, Take, follow,
+    Asked, HOPS_MAX, Head, LOCATION_MAX, NEEDLE_MAX, Needle, NeedleMatch, Response, ResponseParser, Sink,
+    Stray, Take, follow,
 };
 use spec::workload::SocialOperation;
 
@@ -13,7 +14,7 @@ use crate::parsed::{cut_off, parsed};
 use crate::social::config::Known;
 use crate::social::counts::Answers;
 use crate::social::people::RequestValues;
-use crate::social::session::{At, Session};
+use crate::social::session::{At, Session, Shown};
 use crate::social::site::{LOOKS_MAX, Location, Page, Request};
 use crate::social::user::Job;
 use crate::status::kind;
@@ -113,6 +114,9 @@ impl Sink for Reading<'_> {
             let fresh = &mut session.fresh[usize::from(*value)];
             between.take(&mut wire.takes[place], &mut wire.seen[place], slice, fresh);
         }
+        if let Some(shown) = session.shows.as_deref_mut().filter(|shown| !shown.found) {
+            shown.found = shown.needle.find(&mut shown.seen, slice).is_some();
+        }
         if page.json {
             wire.json.take(slice);
         }
@@ -152,6 +156,16 @@ pub(super) fn write(
             path.extend_from_slice(&site.assets[usize::from(place)]);
         }
         _ => {}
+    }
+    if let Some(request) = request {
+        session.shows = request.shows.as_ref().and_then(|shows| {
+            value.clear();
+            shows.append(&RequestValues { known, session }, value);
+            // A longer text is found by its beginning.
+            value.truncate(NEEDLE_MAX);
+            let needle = Needle::new(value)?;
+            Some(Box::new(Shown { needle, seen: NeedleMatch::default(), found: false }))
+        });
     }
     out.extend_from_slice(if posted.is_some() { b"POST " } else { b"GET " });
     out.extend_from_slice(&path);
@@ -401,6 +415,11 @@ fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
             WRONG,
             format!("{}: the page is no {}: it lacks '{text}'", about(session), page.name),
         ));
+    }
+    if let Some(shown) = session.shows.as_ref().filter(|shown| !shown.found) {
+        let text = String::from_utf8_lossy(shown.needle.text());
+        let detail = format!("{}: the page {} does not show '{text}'", about(session), page.name);
+        return Err(Fault::new(WRONG, detail));
     }
     for (place, (value, between)) in (page.has.len()..).zip(&page.takes) {
         let is_plain = |value: &[u8]| value.iter().all(|byte| *byte == b' ' || byte.is_ascii_graphic());

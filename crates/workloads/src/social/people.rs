@@ -78,6 +78,15 @@ pub(super) fn stranger(people: &People, user: u32, rng: &mut Rng) -> u32 {
     if other == user { (user + 1) % people.users() } else { other }
 }
 
+/// The user whom the article is about that someone reads, searches or edits.
+///
+/// Source: Wikipedia, "Does Wikipedia traffic obey Zipf's law?": of the 5th to the 1000th page the hits fall with the square root of
+/// the rank. The share of the first k of N is then √(k/N), so that the rank is N times the square of a uniform number.
+pub(super) fn page(people: &People, rng: &mut Rng) -> u32 {
+    let drawn = rng.random::<f64>();
+    ((f64::from(people.users()) * drawn * drawn) as u32).min(people.users() - 1)
+}
+
 /// The values of a user's requests.
 pub(super) struct RequestValues<'a> {
     pub(super) known: &'a Known,
@@ -95,8 +104,11 @@ impl Cast for RequestValues<'_> {
             Value::Display => out.extend_from_slice(b"New User"),
             Value::Friend => known.people.append_name(session.friend, out),
             Value::Stranger => known.people.append_name(session.stranger, out),
+            Value::Stamp => drop(write!(out, "{}.{:x}.{}", known.run, session.number, session.done)),
+            Value::Page => known.people.append_name(session.article, out),
             Value::Body => {
-                let _ = write!(out, "{:x}.{}: ", session.number, session.done);
+                self.append(Value::Stamp, out);
+                out.extend_from_slice(b": ");
                 let length = WORDS_LEAST + session.words as usize % (WORDS.len() - WORDS_LEAST + 1);
                 out.extend_from_slice(&WORDS[..length]);
             }
@@ -130,6 +142,18 @@ mod tests {
         assert_eq!((one.draw(&mut rng), one.draw(&mut rng)), (Some(0), None));
         one.take_back(0);
         assert_eq!(one.draw(&mut rng), Some(0));
+    }
+
+    #[test]
+    fn a_quarter_of_the_pages_has_half_of_the_hits() {
+        let people = People::new(1_000, 1).unwrap();
+        let mut rng = Streams::new(1).stream(Purpose::Keys, 0);
+        let drawn: Vec<u32> = (0..10_000).map(|_| page(&people, &mut rng)).collect();
+        let among = |first: u32| drawn.iter().filter(|page| **page < first).count();
+        assert!((4_800..5_200).contains(&among(250)), "{}", among(250));
+        // √(10/1000) is a tenth.
+        assert!((900..1_100).contains(&among(10)), "{}", among(10));
+        assert_eq!(among(1_000), 10_000);
     }
 
     #[test]

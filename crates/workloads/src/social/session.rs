@@ -2,14 +2,14 @@
 
 use dist::Rng;
 use openloop::{Next, Outcome, Step, StepEnd};
-use proto_http::{Jar, Page};
+use proto_http::{Jar, Needle, NeedleMatch, Page};
 use rand::RngExt;
 use spec::workload::SocialOperation;
 use units::Nanos;
 
 use crate::social::config::Known;
 use crate::social::counts::{SocialCounts, Tiers, is_within};
-use crate::social::people::{friend, stranger};
+use crate::social::people::{friend, page, stranger};
 use crate::social::site::By;
 
 /// A user who is present.
@@ -32,6 +32,10 @@ pub(super) struct Session {
     pub(super) friend: u32,
     pub(super) stranger: u32,
     pub(super) words: u32,
+    /// The user whom the article is about.
+    pub(super) article: u32,
+    /// What the page that is to come must have because of its request.
+    pub(super) shows: Option<Box<Shown>>,
     /// The user to load into the cache, for a session that primes it before a load.
     pub(super) each: Option<u32>,
     /// When it was due, after the start of the session.
@@ -46,6 +50,14 @@ pub(super) struct Session {
     /// The same of the page that is arriving.
     pub(super) fresh: Vec<Vec<u8>>,
     pub(super) tiers: Tiers,
+}
+
+/// A text of one request that its page must have.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) needle: Needle,
+    pub(super) seen: NeedleMatch,
+    pub(super) found: bool,
 }
 
 /// Which request of its operation a session is at.
@@ -76,6 +88,8 @@ impl Session {
             friend: user,
             stranger: user,
             words: 0,
+            article: user,
+            shows: None,
             each: None,
             offset: Nanos::ZERO,
             at: At::Request(0),
@@ -145,9 +159,13 @@ impl Session {
         match operation {
             SocialOperation::SendChat => self.friend = friend(&known.people, user, &mut self.rng),
             SocialOperation::FriendRequest => self.stranger = stranger(&known.people, user, &mut self.rng),
+            SocialOperation::Read | SocialOperation::Edit | SocialOperation::Search => {
+                self.article = page(&known.people, &mut self.rng);
+            }
             _ => {}
         }
-        if matches!(operation, SocialOperation::SendChat | SocialOperation::WallPost) {
+        if matches!(operation, SocialOperation::SendChat | SocialOperation::WallPost | SocialOperation::Edit)
+        {
             self.words = self.rng.random();
         }
     }

@@ -25,7 +25,7 @@ pub(super) const TAKEN_MAX: usize = 8;
 pub struct Site {
     name: String,
     /// The requests of each operation in order, by page and by AJAX; empty for a form that it lacks.
-    ways: [[Range<u16>; 2]; 9],
+    ways: [[Range<u16>; 2]; SocialOperation::COUNT],
     /// The requests that load the site's data of one user into the cache.
     pub(super) prime: Range<u16>,
     pub(super) requests: Vec<Request>,
@@ -52,6 +52,8 @@ pub(super) struct Request {
     pub(super) location: Option<Location>,
     /// The page that must come, in the end.
     pub(super) page: u16,
+    /// What that page must have because of the values of this request.
+    pub(super) shows: Option<Template>,
 }
 
 /// Where an answer must lead.
@@ -85,6 +87,7 @@ pub enum By {
 }
 
 const OWN: &str = include_str!("sites/own.toml");
+const MEDIAWIKI: &str = include_str!("sites/mediawiki.toml");
 const ELGG: &str = include_str!("sites/elgg.toml");
 
 impl Site {
@@ -94,6 +97,7 @@ impl Site {
     pub fn of(site: &spec::workload::Site) -> Result<Site, SiteError> {
         match site {
             spec::workload::Site::Own => Site::read("own", OWN),
+            spec::workload::Site::MediaWiki => Site::read("mediawiki", MEDIAWIKI),
             spec::workload::Site::Elgg => Site::read("elgg", ELGG),
             spec::workload::Site::File(file) => {
                 let name = file.display().to_string();

@@ -180,7 +180,7 @@ impl Workload for Social {
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {
-        self.counts.list()
+        self.counts.list(|operation| self.known.config.site.has(operation))
     }
 
     fn window_opens(&mut self) {

@@ -20,7 +20,7 @@ fn users_do_what_the_mix_says_and_the_site_has_nothing_against_it() {
     assert_eq!(recording.tally.completed, intended, "{:?}", recording.errors.first());
     assert_eq!(counter(recording, "within"), (intended, intended));
     let mix = SocialMix::default().of_sessions(20.0).unwrap();
-    for operation in SocialOperation::ALL {
+    for operation in SocialOperation::ALL.into_iter().filter(|one| mix.percent(*one) > 0.0) {
         let (count, of) = counter(recording, &format!("mix.{}", operation.name()));
         let (found, asked) = (100.0 * count as f64 / of as f64, mix.percent(operation));
         assert!((found - asked).abs() < 1.0, "{}: {found} and not {asked}", operation.name());

@@ -84,6 +84,8 @@ struct WrittenRequest {
     #[serde(default)]
     location: Option<Spanned<String>>,
     page: Spanned<String>,
+    #[serde(default)]
+    shows: Option<Spanned<String>>,
 }
 
 /// The request for each user that loads the site's data of them into the cache.
@@ -99,7 +101,7 @@ struct WrittenPrime {
 impl From<WrittenPrime> for WrittenRequest {
     fn from(WrittenPrime { path, headers, page }: WrittenPrime) -> WrittenRequest {
         let operation = Spanned::new(0..0, String::new());
-        WrittenRequest { operation, by: None, path, headers, form: None, location: None, page }
+        WrittenRequest { operation, by: None, path, headers, form: None, location: None, page, shows: None }
     }
 }
 
@@ -131,7 +133,7 @@ impl Reader<'_> {
             pages.push(self.page(name, page)?);
         }
         let mut requests: Vec<Request> = Vec::new();
-        let mut ways: [[Range<u16>; 2]; 9] = Default::default();
+        let mut ways: [[Range<u16>; 2]; SocialOperation::COUNT] = Default::default();
         for request in written.request {
             let way = self.way(&request, &mut ways)?;
             let next = requests.len() as u16;
@@ -234,7 +236,7 @@ impl Reader<'_> {
     fn way<'a>(
         &self,
         request: &WrittenRequest,
-        ways: &'a mut [[Range<u16>; 2]; 9],
+        ways: &'a mut [[Range<u16>; 2]; SocialOperation::COUNT],
     ) -> Result<&'a mut Range<u16>, String> {
         let name = request.operation.get_ref();
         let operation = SocialOperation::named(name).ok_or_else(|| {
@@ -281,13 +283,27 @@ impl Reader<'_> {
         };
         let form = request.form.as_ref().map(|form| self.template(form, form.get_ref())).transpose()?;
         let at = request.headers.first().unwrap_or(&request.path);
+        let shows = request.shows.as_ref().map(|shows| self.shown(shows)).transpose()?;
         Ok(Request {
             path: self.template(&request.path, request.path.get_ref())?,
             headers: self.template(at, &headers)?,
             form,
             location,
             page,
+            shows,
         })
+    }
+
+    /// What a page must have because of a request, whose values need room, too.
+    fn shown(&self, shows: &Spanned<String>) -> Result<Template, String> {
+        let text = shows.get_ref();
+        if text.is_empty() || text.len() > NEEDLE_MAX / 2 {
+            let (length, most) = (text.len(), NEEDLE_MAX / 2);
+            return Err(
+                self.at(shows, format!("the text '{text}' has {length} B; 1 to {most} are looked for"))
+            );
+        }
+        self.template(shows, text)
     }
 
     fn template<T>(&self, at: &Spanned<T>, text: &str) -> Result<Template, String> {

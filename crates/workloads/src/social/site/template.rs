@@ -28,6 +28,10 @@ pub(in crate::social) enum Value {
     Stranger,
     /// The text that they write.
     Body,
+    /// What that text begins with, which no other has.
+    Stamp,
+    /// The name of the user whom an article is about.
+    Page,
     /// The name of the user whose data are to be in the cache.
     Each,
     /// A value taken from a page, by its place.
@@ -36,7 +40,7 @@ pub(in crate::social) enum Value {
 
 impl Value {
     /// All that are not taken from pages, by the names that templates have.
-    const NAMED: [(&'static str, Value); 7] = [
+    const NAMED: [(&'static str, Value); 9] = [
         ("name", Value::Name),
         ("password", Value::Password),
         ("new", Value::New),
@@ -44,6 +48,8 @@ impl Value {
         ("friend", Value::Friend),
         ("stranger", Value::Stranger),
         ("body", Value::Body),
+        ("stamp", Value::Stamp),
+        ("page", Value::Page),
     ];
 
     /// The value of this name, of those that are not taken from pages.

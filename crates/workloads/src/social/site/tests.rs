@@ -1,10 +1,19 @@
 use super::*;
 
+/// The operations that only a wiki has.
+const OF_WIKIS: [SocialOperation; 5] = [
+    SocialOperation::Read,
+    SocialOperation::Edit,
+    SocialOperation::Search,
+    SocialOperation::WatchList,
+    SocialOperation::RecentChanges,
+];
+
 #[test]
 fn the_sites_that_come_with_it_are_read() {
     let own = Site::of(&spec::workload::Site::Own).unwrap();
-    assert_eq!((own.name(), own.lacks()), ("own", Vec::new()));
-    for operation in SocialOperation::ALL {
+    assert_eq!((own.name(), own.lacks()), ("own", OF_WIKIS.to_vec()));
+    for operation in SocialOperation::ALL.into_iter().filter(|operation| !OF_WIKIS.contains(operation)) {
         assert!(own.has_way(operation, By::Page), "{}", operation.name());
         assert_eq!(own.has_way(operation, By::Ajax), operation.has_ajax(), "{}", operation.name());
     }
@@ -12,7 +21,15 @@ fn the_sites_that_come_with_it_are_read() {
     assert!(own.is_lost_at(b"/login?next=/") && !own.is_lost_at(b"/loginx") && own.is_lost_by(401));
     let elgg = Site::of(&spec::workload::Site::Elgg).unwrap();
     let chat = [SocialOperation::SendChat, SocialOperation::ReceiveChat, SocialOperation::LiveFeed];
-    assert_eq!((elgg.name(), elgg.lacks()), ("elgg", chat.to_vec()));
+    assert_eq!((elgg.name(), elgg.lacks()), ("elgg", [&chat[..], &OF_WIKIS[..]].concat()));
+    let wiki = Site::of(&spec::workload::Site::MediaWiki).unwrap();
+    let mix = spec::workload::SocialMix::wiki();
+    for operation in SocialOperation::ALL {
+        assert_eq!(wiki.has(operation), mix.percent(operation) > 0.0, "{}", operation.name());
+        assert!(!wiki.has_way(operation, By::Ajax), "{}", operation.name());
+    }
+    assert_eq!(wiki.way(SocialOperation::Edit, By::Page).len(), 2);
+    assert!(wiki.is_lost_at(b"/index.php?title=Special:UserLogin") && !wiki.is_lost_at(b"/wiki/Main_Page"));
     assert!(!elgg.has_way(SocialOperation::WallPost, By::Ajax));
     assert!(own.can_prime() && !elgg.can_prime());
     let error = Site::of(&spec::workload::Site::File("/nowhere/x.toml".into())).unwrap_err();
@@ -49,7 +66,7 @@ fn a_broken_description_is_refused_with_its_line() {
     check(
         "/.prime/{each}",
         "/.prime/{eech}",
-        "there are name, password, new, display, friend, stranger, body, each",
+        "there are name, password, new, display, friend, stranger, body, stamp, page, each",
     );
     check("page = \"primed\"", "page = \"primad\"", &format!("line {}: there is no page 'primad'", at + 1));
     check("/.prime/{each}\"", "/.prime/{each}\"\nform = \"x=1\"", &format!("line {}", at + 1));
@@ -77,6 +94,11 @@ fn a_broken_description_is_refused_with_its_line() {
     check("X-CSRF: {csrf}", "X CSRF", "'X CSRF' is no header");
     check("X-CSRF: {csrf}", "X-CSRF: {csrf}\\r\\nHost: evil", "is no header");
     check("location = \"/\"", "location = \"http://evil/\"", "is no path");
+    let home = "path = \"/\"\npage = \"home\"";
+    let shows = |text: &str| format!("{home}\nshows = \"{text}\"");
+    check(home, &shows(""), &format!("line {}: the text '' has 0 B; 1 to 128", line(home) + 2));
+    check(home, &shows(&"x".repeat(129)), "has 129 B; 1 to 128");
+    check(home, &shows("{pagr}"), "the value {pagr}, which there is not");
     check("[page.home]", "[page.home]\nstatus = 99", "99 is no status");
     check("[page.home]", "[page.home]\nstatsu = 200", "statsu");
     check("name = \"own\"", "nmae = \"own\"", "line 6");

@@ -3,6 +3,7 @@ use openloop::{Moments, Outcome, Then};
 use super::*;
 use crate::social::config::tests::config;
 use crate::social::config::{Share, SocialConfig};
+use crate::social::site::Site;
 
 const ALONE: Share = Share { thread: 0, threads: 1, population: 0 };
 
@@ -212,4 +213,51 @@ fn the_user_of_a_session_that_is_dropped_comes_back() {
         }
         assert_eq!((social.offline.len(), social.sessions.len()), (10, 1));
     }
+}
+
+#[test]
+fn an_edit_of_a_wiki_is_seen_on_the_article_that_follows() {
+    let mut social = social(|config| {
+        config.site = Arc::new(Site::of(&spec::workload::Site::MediaWiki).unwrap());
+        (config.mix, config.assets) = ("login:1,logout:1,edit:98".parse().unwrap(), false);
+    });
+    let (_, mut job) = arrival(&mut social);
+    let login = page("name=\"wpLoginToken\" type=\"hidden\" value=\"a+\\\"/> name=\"wploginattempt\"", "");
+    assert!(asked(&mut social, &mut job).starts_with("GET /index.php?title=Special:UserLogin HTTP"));
+    assert_eq!(answered(&mut social, &mut job, &login), (Ok(()), AGAIN));
+    assert!(asked(&mut social, &mut job).contains("&wpLoginToken=a%2B%5C&wpName=u0000"));
+    let leads = |to: &str| format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(
+        answered(&mut social, &mut job, &leads("http://10.0.0.1:8080/wiki/Main_Page")),
+        (Ok(()), AGAIN)
+    );
+    let article = |text: &str| page(&format!("id=\"pt-logout\" id=\"mw-content-text\"> {text}"), "");
+    assert!(asked(&mut social, &mut job).starts_with("GET /wiki/Main_Page HTTP"));
+    assert_eq!(answered(&mut social, &mut job, &article("")), (Ok(()), Then::End));
+    let mut edit = |shown: &dyn Fn(&str) -> String| {
+        let Next::Send(_) = social.step_ended(&mut job, &end(Outcome::Completed)) else { panic!() };
+        let asks = asked(&mut social, &mut job);
+        let title = asks["GET /index.php?title=".len()..].split('&').next().unwrap().to_owned();
+        let fields = "name=\"wpSection\"/><input type=\"hidden\" value=\"1\" name=\"wpStarttime\"/><input type=\"hidden\" \
+                      value=\"2\" name=\"wpEdittime\"/><input type=\"hidden\" value=\"3\" name=\"editRevId\"/> name=\"oldid\"/><input \
+                      type=\"hidden\" value=\"4\" name=\"parentRevId\"/><textarea name=\"wpTextbox1\">";
+        let form = format!(
+            "Editing {} \"csrfToken\":\"c0ffee+\\\\\" id=\"editform\" {fields}",
+            title.replace('_', " ")
+        );
+        assert_eq!(answered(&mut social, &mut job, &page(&form, "")), (Ok(()), AGAIN));
+        let saves = asked(&mut social, &mut job);
+        assert!(saves.ends_with("&wpSave=Save&wpEditToken=c0ffee%2B%5C&wpUltimateParam=1"), "{saves}");
+        assert!(saves.contains("&wpStarttime=1&wpEdittime=2&editRevId=3&parentRevId=4&"), "{saves}");
+        let (_, body) = saves.split_once("%3D%3D+Notes+%3D%3D%0A").unwrap();
+        let stamp = body.split("%3A").next().unwrap();
+        let to = format!("/wiki/{title}#Notes");
+        assert_eq!(answered(&mut social, &mut job, &leads(&to)), (Ok(()), AGAIN));
+        assert!(asked(&mut social, &mut job).starts_with(&format!("GET /wiki/{title} HTTP")));
+        answered(&mut social, &mut job, &article(&shown(stamp)))
+    };
+    assert_eq!(edit(&|stamp| format!("{stamp}: met")), (Ok(()), Then::End));
+    let lost = edit(&|stamp| format!("{stamp}0: met")).0.unwrap_err();
+    assert_eq!(lost.kind, "wrong page");
+    assert!(lost.detail.contains("the page article does not show 'run."), "{}", lost.detail);
 }
