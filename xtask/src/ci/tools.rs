@@ -43,19 +43,23 @@ const PACKAGES: [(&str, &str, &str); 26] = [
 
 /// Cache clients that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not programs
 /// in `PATH`, so the package's list of files tells whether they are installed. The list includes PHP's extensions for
-/// the social network.
-const CLIENTS: [&str; 14] = [
+/// the social network, and MediaWiki with those that it needs.
+const CLIENTS: [&str; 18] = [
     "libmemcached-dev",
     "libmemcached-tools",
     // The mechanism that memcached with SASL offers.
     "libsasl2-modules",
     "libspymemcached-java",
+    "mediawiki",
     "nutcracker",
     "php-cli",
     "php-gd",
+    "php-intl",
+    "php-mbstring",
     "php-memcached",
     "php-mysql",
     "php-twig",
+    "php-xml",
     "python3-pylibmc",
     "python3-pymemcache",
     "ruby-dalli",

@@ -375,8 +375,8 @@ mod tests {
         check("memcached", "--server-arg=-ohashpower=20 --server-arg=-R200", None);
         check("memcached", "--server-binary /opt/memcached", None);
         check("memcached", "--server-binary /bin/sh", Some("--allow /bin/sh"));
-        check("10.0.0.9:1", "", Some("lighttpd, memcached"));
-        check("/bin/sh", "", Some("lighttpd, memcached"));
+        check("10.0.0.9:1", "", Some("mediawiki, memcached"));
+        check("/bin/sh", "", Some("mediawiki, memcached"));
         check("memcached", "--server-set memcached.binary=/bin/sh", Some("--allow /bin/sh"));
         check("memcached", "--server-set form=lxc", Some("own machine only"));
         check("memcached", "--server-set cpus=1000", Some("no processor 1000"));
@@ -391,7 +391,7 @@ mod tests {
         check("nginx", "--server-set=include=/x", Some("no setting 'include'"));
         check("nginx", "--file-set /etc", Some("none of its files, such as /etc"));
         check("nginx", "--urls /etc/passwd", Some("none of its files"));
-        check("/srv/apps/mine", "", Some("lighttpd, memcached"));
+        check("/srv/apps/mine", "", Some("mediawiki, memcached"));
         check("memcached", "--form lxc", Some("own machine only"));
         check("memcached", "--form podman --server-image memcached:1", Some("runs no image"));
         let routed = AgentServers { routed: Some("10.0.7.0/28".parse().unwrap()), ..servers() };

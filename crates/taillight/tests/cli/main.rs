@@ -24,6 +24,7 @@ mod hostile_social;
 mod hostile_web;
 mod lab;
 mod load;
+mod mediawiki;
 mod movies;
 mod movies_analytics;
 mod nginx;
