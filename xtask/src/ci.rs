@@ -106,7 +106,8 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
         step::all(&tools).into_iter().partition(|step| step.tier == Tier::Fast);
     sum.run_steps(&fast);
     if !programs.is_empty() {
-        let all = programs.iter().cloned().chain([step::movies_tests(Tier::Fast)]).collect();
+        let all =
+            programs.iter().cloned().chain([step::movies_tests(Tier::Fast), step::python_tests()]).collect();
         sum.run_programs("tests", all)?;
     }
     if request.tier == Tier::Slow {

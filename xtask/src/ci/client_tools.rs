@@ -1,5 +1,6 @@
 //! Tools for tests that Debian does not package: cache clients of npm, PyPI and Go, the player of the page of
-//! `apps/video`, and the driver of a browser; for a bench, a simulator of caches.
+//! `apps/video`, the driver of a browser, and the packages of PyPI that the Python package is tested with; for a bench, a
+//! simulator of caches.
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +19,8 @@ const PYTHON: [(&str, &str, &str); 2] =
 /// The simulator of `crates/sphinx/benches/policies`, and the one library that it takes.
 const SIMULATOR: [(&str, &str, &str); 2] =
     [("libcachesim", "0.3.5", "libcachesim"), ("numpy", "2.4.6", "numpy")];
+/// The packages that build, check and test the Python package of this repository.
+const NOTEBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/requirements.txt");
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
@@ -33,6 +36,7 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
         packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
     python(&tools.join("clients-python"), &PYTHON);
+    environment(&tools.join("python-package"), Path::new(NOTEBOOKS));
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
@@ -93,6 +97,21 @@ fn python(to: &Path, wanted: &[(&str, &str, &str)]) {
         let wanted = wanted.iter().map(|(name, version, _)| format!("{name}=={version}"));
         let pip = || Command::new(to.join("bin/pip"));
         run(pip().args(["install", "--quiet", "--no-deps", "--target"]).arg(&packages).args(wanted));
+    }
+}
+
+/// Makes an environment of Python with the packages of a list, unless they are installed.
+fn environment(to: &Path, list: &Path) {
+    let installed = to.join("installed.txt");
+    let wanted = fs::read(list).unwrap_or_default();
+    if fs::read(&installed).is_ok_and(|there| there == wanted) || find("python3").is_none() {
+        return;
+    }
+    if run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(to))
+        && run(Command::new(to.join("bin/pip")).args(["install", "--quiet", "--requirement"]).arg(list))
+    {
+        // Without this copy the packages are installed again.
+        let _ = fs::write(installed, wanted);
     }
 }
 

@@ -94,6 +94,12 @@ pub(super) fn movies_tests(tier: Tier) -> Program {
     Program::command(name, &words, Path::new(ROOT))
 }
 
+/// Tests of the Python package, from a wheel.
+pub(super) fn python_tests() -> Program {
+    let words = ["sh", "python/test.sh", "target/python", "target/tools/python-package"];
+    Program::command("python", &words, Path::new(ROOT))
+}
+
 fn features(bpf: bool) -> String {
     if bpf { format!(" --features {BPF_FEATURES}") } else { String::new() }
 }
