@@ -3,7 +3,8 @@
 //! A load point is measured a handful of times on a machine that drifts, and its tail is not a normal distribution.
 //! So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of paired runs with exact
 //! intervals ([`Paired`], [`SignedRank`]) at one look or several ([`Looks`]), the smallest difference that these
-//! would detect ([`reach`]), rank-based trends ([`Trend`], [`Steadiness`]). Under [`MIN_TO_JUDGE`] repeats there is a
+//! would detect ([`reach`]), rank-based trends ([`Trend`], [`Steadiness`]), the places where a
+//! history changes its level ([`change_points`]). Under [`MIN_TO_JUDGE`] repeats there is a
 //! range and no judgement. [`holm`] corrects for several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`]
 //! compare the generator's draws with theory, and [`Queue`] the whole ruler.
 //!
@@ -12,6 +13,7 @@
 //! Try it: `cargo test -p stats`.
 
 mod bootstrap;
+mod change_points;
 mod chi_square;
 mod holm;
 mod ks;
@@ -26,6 +28,7 @@ mod steady;
 mod trend;
 
 pub use bootstrap::{Interval, bootstrap};
+pub use change_points::{ChangePoint, LEAST_LEVEL, LEAST_SERIES, Observation, change_points};
 pub use chi_square::ChiSquare;
 pub use holm::holm;
 pub use ks::KolmogorovSmirnov;
