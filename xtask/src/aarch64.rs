@@ -49,12 +49,13 @@ const WITHOUT_C: [&str; 17] = [
 
 /// Crates that `cargo xtask ci --all` tests: pure ones, and those that depend on the kernel or the processor. Compiling
 /// the others takes longer than a step may, and the unit tests of `sphinx` did not end within a minute under QEMU 7.2.
-const CORE: [&str; 18] = [
+const CORE: [&str; 19] = [
     "units",
     "spec",
     "dist",
     "hist",
     "stats",
+    "audit",
     "proto-memcache",
     "proto-http",
     "proto-resp",

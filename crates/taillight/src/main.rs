@@ -5,6 +5,7 @@
 mod accuracy;
 mod agent;
 mod args;
+mod audit;
 mod compare;
 mod data_set;
 mod demo;
@@ -54,6 +55,7 @@ enum Command {
     Peak(Box<peak::PeakArgs>),
     Compare(Box<compare::CompareArgs>),
     Report(report::ReportArgs),
+    Audit(audit::AuditArgs),
     Run(study::RunArgs),
     Study(study::StudyArgs),
     Pack(pack::PackArgs),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Command::Peak(args) => peak::run(*args, command),
         Command::Compare(args) => compare::run(*args, command),
         Command::Report(args) => report::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Run(args) => study::run_experiment(&args, command),
         Command::Study(args) => study::run(args, command),
         Command::Pack(args) => pack::pack(&args),

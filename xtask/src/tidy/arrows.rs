@@ -13,6 +13,7 @@ pub(super) const PURE: &[&str] = &[
     "dist",
     "hist",
     "stats",
+    "audit",
     "proto-memcache",
     "proto-http",
     "proto-resp",
