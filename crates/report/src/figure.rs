@@ -43,7 +43,7 @@ pub(crate) use limits::limits;
 pub(crate) use sessions::sessions;
 pub(crate) use shape::Shape;
 pub(crate) use stages::{STAGES, StageTimes, stages};
-pub(crate) use study::{matrix_key, nothing_at, study_figure, study_stamp};
+pub(crate) use study::{history_figure, matrix_key, nothing_at, study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;
 pub(crate) use topology::topology;

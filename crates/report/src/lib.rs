@@ -4,7 +4,7 @@
 //! machine. A page is one HTML file that loads nothing; its figures are SVG drawn here; its script only adds tooltips.
 //! The terminal gets the same answer as a table.
 //!
-//! [`experiment_html`], [`comparison_html`] and [`study_html`] assemble the pages from `page` and `figure`;
+//! [`experiment_html`], [`comparison_html`], [`study_html`] and [`history_html`] assemble the pages from `page` and `figure`;
 //! [`experiment_table`], [`comparison_table`] and [`study_table`] write the terminal's tables. A `subject::Subject` is
 //! one target with its trials gathered by load, which the first two draw; a study has its own figures.
 //! [`experiment_tables`] and [`study_tables`] give the tables as words, for documents.
@@ -16,6 +16,7 @@ mod disturbance;
 mod experiment;
 mod figure;
 mod headline;
+mod history;
 mod index;
 mod load;
 mod load_point;
@@ -38,6 +39,7 @@ pub mod view;
 pub use comparison::{Sides, comparison_html};
 pub use disturbance::unanswered;
 pub use experiment::experiment_html;
+pub use history::history_html;
 pub use index::{Found, IndexEntry, index_html};
 pub use study::study_html;
 pub use tables::{experiment_tables, study_tables};

@@ -13,6 +13,7 @@ mod deployment;
 mod explain;
 mod fileset;
 mod gate;
+mod history;
 mod host;
 mod job;
 mod load;
@@ -56,6 +57,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     Report(report::ReportArgs),
     Audit(audit::AuditArgs),
+    History(history::HistoryArgs),
     Run(study::RunArgs),
     Study(study::StudyArgs),
     Pack(pack::PackArgs),
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(*args, command),
         Command::Report(args) => report::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Run(args) => study::run_experiment(&args, command),
         Command::Study(args) => study::run(args, command),
         Command::Pack(args) => pack::pack(&args),

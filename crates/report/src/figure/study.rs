@@ -21,17 +21,26 @@ use crate::tips::Tips;
 
 /// Draws `figure`; its `index` must be unique on its page. `closed` marks figures of a closed loop.
 pub(crate) fn study_figure(figure: &Figure, index: usize, closed: bool, tips: &mut Tips) -> Markup {
+    let caption = html! {
+        @if !figure.caption.is_empty() { (figure.caption) " " }
+        (keys(figure))
+        @if let Some(words) = &figure.overloaded { (words) ". " }
+    };
+    captioned(figure, index, closed, caption, tips)
+}
+
+/// Draws a figure over a history, whose whiskers are bounds; its `index` must be unique on its page.
+pub(crate) fn history_figure(figure: &Figure, index: usize, tips: &mut Tips) -> Markup {
+    captioned(figure, index, false, html! { (figure.caption) }, tips)
+}
+
+fn captioned(figure: &Figure, index: usize, closed: bool, caption: Markup, tips: &mut Tips) -> Markup {
     for (i, series) in figure.series.iter().enumerate() {
         for (j, point) in series.points.iter().enumerate() {
             let title = format!("{} · {}", series.name, place(figure, point));
             tips.add(&key(index, i, j), title, rows(figure, series, point));
         }
     }
-    let caption = html! {
-        @if !figure.caption.is_empty() { (figure.caption) " " }
-        (keys(figure))
-        @if let Some(words) = &figure.overloaded { (words) ". " }
-    };
     super::wide(&figure.title, closed, caption, |size| draw(figure, index, size))
 }
 
