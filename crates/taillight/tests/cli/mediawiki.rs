@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use app::Plan;
@@ -72,16 +73,30 @@ fn it_is_loaded_without_a_failure_whatever_its_cache() {
 
 #[test]
 fn all_missing_packages_are_named_at_once() {
+    // The same application, whose parts are looked for where there are none.
     let root = tempfile::tempdir().unwrap();
-    // A program in a folder of its own finds no others there.
-    let mut command = taillight(&["load", "social", "--target", "mediawiki", "--rate", "1"]);
-    command.env("PATH", root.path()).env("TAILLIGHT_CACHE", root.path());
-    refuses(
-        &mut command,
-        1,
-        &["mediawiki: there is no program ", "php-fpm8.2", "nginx", "`apt-get install ", "mariadb-server"],
-    );
-    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0, "nothing is made");
+    for name in ["social", "mediawiki"] {
+        let from = format!("{}/../../apps/{name}", env!("CARGO_MANIFEST_DIR"));
+        assert!(Command::new("cp").arg("-r").arg(from).arg(root.path()).status().unwrap().success());
+    }
+    let file = root.path().join("mediawiki/app.toml");
+    let description = fs::read_to_string(&file).unwrap();
+    let moved = description.replace("/etc/php/8.2/mods-available/", "/no/such/");
+    let moved = moved.replace("/usr/share/mediawiki/index.php", "/no/such/index.php");
+    fs::write(&file, moved).unwrap();
+    let target = root.path().join("mediawiki").display().to_string();
+    let load = |set: &str| {
+        let words = ["load", "social", "--target", &target, "--rate", "1", "--server-set", set];
+        let mut command = taillight(&words);
+        command.env("TAILLIGHT_CACHE", root.path().join("cache"));
+        command
+    };
+    let says = ["mediawiki: there is no program ", "/no/such/intl.ini, ", "`apt-get install "];
+    let packages = "php-intl php-mbstring php-memcached php-mysql php-xml mediawiki";
+    refuses(&mut load("cache=memcached"), 1, &[&says[..], &[packages]].concat());
+    let packages = "php-intl php-mbstring php-mysql php-xml mediawiki";
+    refuses(&mut load("cache=none"), 1, &[&says[..], &[packages]].concat());
+    assert!(!root.path().join("cache").exists(), "nothing is made");
 }
 
 #[test]
@@ -93,5 +108,5 @@ fn its_settings_and_its_mix_are_those_of_the_wiki() {
     let words = ["load", "social", "--target", "mediawiki", "--mix", "table-2", "--rate", "1", "--resolve"];
     refuses(&mut taillight(&words), 1, &["mediawiki has none of these operations"]);
     let words = ["serve", "mediawiki", "--set", "php.cash=none"];
-    refuses(&mut taillight(&words), 1, &["cash"]);
+    refuses(&mut taillight(&words), 2, &["there is no setting 'cash'"]);
 }
