@@ -10,6 +10,7 @@
 mod aarch64;
 mod ci;
 mod differential;
+mod dist;
 mod docs;
 mod evidence;
 mod finding;
@@ -50,6 +51,9 @@ cargo xtask aarch64 --core   only the unit tests of what is pure, serves, or mee
 cargo xtask differential --seconds N [--seed S]
                              Sphinx and memcached with the same random commands, in every sharing mode and on both
                              event loops; prints the first difference that DIFFERENCES.md does not list
+cargo xtask dist [--out DIR] [--target TARGET]... [--profile NAME] [--programs DIR] [--registry HOST] [--url URL]
+                             compile the programs and write the files of a release: archives, Debian packages, images,
+                             chart, checksums; with --programs package those in DIR/TARGET
 cargo xtask qemu [NAME]      boot guests, all or those that are named, and check what works there: knobs, and studies on
                              four and on eight processors; --list names them
 ";
@@ -65,6 +69,7 @@ fn main() -> ExitCode {
         ["evidence", words @ ..] => evidence::run(words),
         ["aarch64", words @ ..] => aarch64::run_checks(words),
         ["qemu", words @ ..] => qemu::run_guests(words),
+        ["dist", words @ ..] => dist::run(words),
         ["differential", words @ ..] => differential::run(words),
         ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
         ["tools", "--all"] => Ok(ci::tools_for(ci::Tier::Slow)),

@@ -127,5 +127,30 @@ macro_rules! memcached_version {
 pub const VERSION: &str = concat!(memcached_version!(), "-sphinx-", env!("CARGO_PKG_VERSION"));
 
 /// The text printed behind `memcached` by `-V`, and in the first line of `-h`: the same two versions, as scripts parse
-/// them there.
-pub const VERSION_LINE: &str = concat!(memcached_version!(), " (sphinxd ", env!("CARGO_PKG_VERSION"), ")");
+/// them there, then commit and profile. One line: scripts take the second word of all that `memcached -V` prints.
+const VERSION_LINE: &str =
+    concat!(memcached_version!(), " (sphinxd ", env!("CARGO_PKG_VERSION"), ", ", env!("BUILT_FROM"), ")");
+
+/// A memcached-compatible cache in which every thread owns its core, its connections and its keys.
+///
+/// Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.
+#[derive(clap::Parser, Debug)]
+#[command(
+    name = "sphinxd",
+    // Scripts read the version of memcached from the first line of -h and -V: `memcached 1.6.45`.
+    display_name = "memcached",
+    version = VERSION_LINE,
+    before_help = format!("memcached {VERSION_LINE}"),
+    max_term_width = 100
+)]
+pub struct CommandLine {
+    #[command(flatten)]
+    options: Options,
+}
+
+impl CommandLine {
+    /// Its options.
+    pub fn into_options(self) -> Options {
+        self.options
+    }
+}

@@ -183,11 +183,13 @@ fn little_memory_starts_fewer_threads_and_the_ready_line_says_so() {
 #[test]
 fn the_version_begins_as_tools_expect() {
     let folder = tempfile::tempdir().unwrap();
-    let expect = format!("memcached 1.6.45 (sphinxd {})", env!("CARGO_PKG_VERSION"));
+    let expect = format!("memcached 1.6.45 (sphinxd {}, ", env!("CARGO_PKG_VERSION"));
     for flag in ["-V", "--version", "-h", "--help"] {
         let output = run(folder.path(), &[flag]);
         assert!(output.status.success(), "{flag}");
-        assert_eq!(lines(&output.stdout)[0], expect, "{flag}");
+        let printed = lines(&output.stdout);
+        assert!(printed[0].starts_with(&expect) && printed[0].ends_with(')'), "{flag}: {}", printed[0]);
+        assert!(flag.ends_with(['h', 'p']) || printed.len() == 1, "{flag}: {printed:?}");
     }
     // As the laboratory itself asks a memcached.
     let found = launch::memcached::at(Path::new(env!("CARGO_BIN_EXE_sphinxd"))).unwrap();

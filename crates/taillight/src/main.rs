@@ -17,6 +17,7 @@ mod history;
 mod host;
 mod job;
 mod load;
+mod manual;
 mod movies;
 mod outputs;
 mod pack;
@@ -43,7 +44,11 @@ use clap::{Parser, Subcommand};
 ///
 /// Exit codes: 0 answered, 1 failed, 2 wrong usage, 75 nothing can be said, 99 a gate was missed, 130 interrupted.
 #[derive(Parser, Debug)]
-#[command(name = "taillight", version, max_term_width = 100)]
+#[command(
+    name = "taillight",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")"),
+    max_term_width = 100
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -77,6 +82,8 @@ enum Command {
     Fileset(fileset::FilesetArgs),
     Host(host::HostArgs),
     Tune(Box<tune::TuneArgs>),
+    Completions(manual::CompletionsArgs),
+    Man(manual::ManArgs),
 }
 
 impl Command {
@@ -125,6 +132,8 @@ fn main() -> ExitCode {
         Command::Fileset(args) => fileset::run(&args),
         Command::Host(args) => host::run(&args),
         Command::Tune(args) => tune::run(*args),
+        Command::Completions(args) => manual::print_completions(&args),
+        Command::Man(args) => manual::write_pages(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {}", in_full(&error));

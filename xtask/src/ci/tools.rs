@@ -257,7 +257,7 @@ fn deny(install: bool) -> Result<PathBuf, String> {
 }
 
 /// Whether this process is root, by its own entry in `/proc`.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
 }
 

@@ -1,0 +1,116 @@
+//! The programs of a release, linked statically: compiled here, or found in a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::libraries::{FEATURES, PACKAGES};
+use super::release::Program;
+use crate::ci::tools::{as_by_hand, find, run};
+
+/// A kind of machine that programs are made for.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    pub(super) architecture: &'static str,
+    debian: &'static str,
+    oci: &'static str,
+    /// The C compiler, which compiles `ring` and links. Debian's gcc for glibc does: `ring` uses no function of a C
+    /// library that is glibc's alone, and rustc brings musl.
+    compiler: &'static str,
+    /// Its Debian packages: without the second it has no headers of a C library.
+    packages: &'static str,
+}
+
+pub(super) const TARGETS: [Target; 2] = [
+    Target {
+        name: "x86_64-unknown-linux-musl",
+        architecture: "x86_64",
+        debian: "amd64",
+        oci: "amd64",
+        compiler: "x86_64-linux-gnu-gcc",
+        packages: "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
+    },
+    Target {
+        name: "aarch64-unknown-linux-musl",
+        architecture: "aarch64",
+        debian: "arm64",
+        oci: "arm64",
+        compiler: "aarch64-linux-gnu-gcc",
+        packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    },
+];
+
+impl Target {
+    /// The folder of the programs that [`compile`](Self::compile) makes.
+    pub(super) fn folder(&self, root: &Path, profile: &str) -> PathBuf {
+        root.join("target").join(self.name).join(profile)
+    }
+
+    /// Both programs in a folder. Errors: one of them cannot be read.
+    pub(super) fn read(&self, folder: &Path) -> Result<Program, String> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        };
+        Ok(Program {
+            architecture: self.architecture,
+            debian: self.debian,
+            oci: self.oci,
+            taillight: read("taillight")?,
+            sphinxd: read("sphinxd")?,
+        })
+    }
+
+    /// What lacks to compile for it, with how to get it. Tries rustup if its standard library is missing.
+    pub(super) fn lacks(&self, root: &Path) -> Option<String> {
+        if !self.has_library(root) && find("rustup").is_some() {
+            run(Command::new("rustup").args(["target", "add", self.name]).current_dir(root));
+        }
+        if !self.has_library(root) {
+            return Some(format!("no standard library for {0} here; rustup target add {0}", self.name));
+        }
+        let works = self.c_compiler().is_some_and(|compiler| {
+            let tried =
+                Command::new(compiler).args(["-E", "-include", "string.h", "-x", "c", "/dev/null"]).output();
+            tried.is_ok_and(|tried| tried.status.success())
+        });
+        (!works).then(|| format!("no {} with headers here; apt-get install {}", self.compiler, self.packages))
+    }
+
+    fn has_library(&self, root: &Path) -> bool {
+        let said = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root).output();
+        said.is_ok_and(|said| {
+            let sysroot = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+            sysroot.join("lib/rustlib").join(self.name).join("lib").is_dir()
+        })
+    }
+
+    fn c_compiler(&self) -> Option<PathBuf> {
+        let own = self.architecture == std::env::consts::ARCH;
+        find(self.compiler).or_else(|| own.then(|| find("cc")).flatten())
+    }
+
+    /// Compiles both programs, without a path of this machine in them; false if cargo fails.
+    pub(super) fn compile(&self, root: &Path, profile: &str) -> bool {
+        let Some(compiler) = self.c_compiler() else { return false };
+        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let cargo_home = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+        let places = [(root.to_owned(), "/taillight"), (cargo_home, "/cargo")];
+        let map = |option: &str, separator: &str| {
+            let options = places.iter().map(|(from, to)| format!("{option}{}={to}", from.display()));
+            options.collect::<Vec<_>>().join(separator)
+        };
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--locked", "--profile", profile, "--target", self.name, "--bins"]);
+        cargo.args(["--features", FEATURES]).args(PACKAGES.iter().flat_map(|name| ["-p", name]));
+        as_by_hand(&mut cargo);
+        let name = self.name.replace('-', "_");
+        cargo.current_dir(root).env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR");
+        // Paths may have blanks, and this variable separates by another character.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", map("--remap-path-prefix=", "\x1f"));
+        cargo.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), &compiler);
+        cargo.env(format!("CC_{name}"), &compiler);
+        cargo.env(format!("CFLAGS_{name}"), map("-ffile-prefix-map=", " "));
+        run(&mut cargo)
+    }
+}
