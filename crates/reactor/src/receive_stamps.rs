@@ -148,8 +148,9 @@ pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<
     let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let taken = usize::try_from(taken)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))?;
-    let length = message.msg_controllen.min(CONTROL);
-    Ok((taken, stamp_in(&control.0[..length])))
+    // The field has 4 bytes with musl and 8 with glibc.
+    let length: usize = message.msg_controllen as _;
+    Ok((taken, stamp_in(&control.0[..length.min(CONTROL)])))
 }
 
 /// Control messages are aligned as a `usize`.
@@ -164,7 +165,7 @@ pub(crate) fn stamp_in(mut control: &[u8]) -> Option<Time> {
         let header = control.get(..HEADER)?;
         // SAFETY: the header has this length, and any bytes make one.
         let header = unsafe { header.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let length = header.cmsg_len;
+        let length: usize = header.cmsg_len as _;
         let data = control.get(HEADER..length)?;
         if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
             let word = |at: usize| -> Option<u64> {
