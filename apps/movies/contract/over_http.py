@@ -29,6 +29,8 @@ WARM = 60
 PAGE = ["info", "plot", "thumbnail", "rating", "cast", "reviews", "photos", "video", "similar", "ads", "missing"]
 INFO = ["movie", "title", "year", "minutes", "certificate", "genre", "director", "cast", "photos"]
 CODES = {400: "BAD_REQUEST", 401: "UNAUTHORIZED", 402: "PAYMENT_REQUIRED", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 409: "CONFLICT", 413: "TOO_LARGE"}
+# What a new user has to spend. Source: the service user. Units: cents.
+START = 2000
 JPEG = b"\xff\xd8\xff"
 
 
@@ -136,7 +138,7 @@ def at_once(count: int, ask) -> list:
 
 @case("serves its pages, which take nothing from elsewhere")
 def _(s):
-    for path in ("/", "/movie?id=1", "/watch", "/login"):
+    for path in ("/", "/movie?id=1", "/watch", "/login", "/account"):
         answer = s.ask(f"GET {path}")
         must(answer.status == 200 and answer.headers["Content-Type"].startswith("text/html"), f"{path}: {answer}")
         must("frame-ancestors 'none'" in answer.headers["Content-Security-Policy"], f"{path}: no policy")
@@ -451,18 +453,25 @@ def _(s):
 
 # Rentals.
 
-@case("rents a film once for a key, and its video is there")
+@case("rents a film once while it is valid, whichever key asks, and its video is there")
 def _(s):
     _, _, token = s.new_user()
     body = {"movie": 1, "key": "one"}
     cents = s.page(1)["video"]["cents"]
     ticket = s.good("POST /api/rent", body, token=token)
     must(sorted(ticket) == ["balance_cents", "cents", "expires_s", "repeated", "url"], ticket)
-    must(ticket["cents"] == cents and ticket["balance_cents"] == 100000 - cents and ticket["repeated"] is False, ticket)
+    must(ticket["cents"] == cents and ticket["balance_cents"] == START - cents and ticket["repeated"] is False, ticket)
     must(abs(ticket["expires_s"] - time.time() - 4 * 3600) < 120, ticket)
-    again = s.good("POST /api/rent", body, token=token)
-    must(again == {**ticket, "repeated": True}, again)
-    s.refuses(409, "POST /api/rent", {"movie": 2, "key": "one"}, token=token)
+    for key in ("one", "two"):
+        again = s.good("POST /api/rent", {"movie": 1, "key": key}, token=token)
+        must(again == {**ticket, "repeated": True}, again)
+    other = s.good("POST /api/rent", {"movie": 2, "key": "one"}, token=token)
+    must(other["balance_cents"] == ticket["balance_cents"] - other["cents"] and not other["repeated"], other)
+    account = s.good("GET /api/rentals", token=token)
+    must(account["balance_cents"] == other["balance_cents"], account)
+    must({(one["movie"], one["url"], one["cents"]) for one in account["rentals"]} ==
+         {(1, ticket["url"], cents), (2, other["url"], other["cents"])}, account)
+    must(s.good("GET /api/rentals?start=1&n=1", token=token)["rentals"] == account["rentals"][1:], "a part of the rentals")
     master = s.ask(f"GET {ticket['url']}")
     must(master.status == 200 and master.body.startswith(b"#EXTM3U"), master)
     variant = next(line for line in master.body.decode().splitlines() if line and not line.startswith("#"))
@@ -470,31 +479,63 @@ def _(s):
     must(s.ask(f"GET {ticket['url'].replace('/hls/', '/hls/A', 1)}").status in (403, 404), "another signature")
 
 
-@case("charges once where the same is asked many times at once")
+@case("charges once where the same film is asked for many times at once, by other keys")
 def _(s):
     _, _, token = s.new_user()
-    answers = at_once(8, lambda _: s.ask("POST /api/rent", {"movie": 2, "key": "same"}, token=token))
+    answers = at_once(8, lambda at: s.ask("POST /api/rent", {"movie": 2, "key": f"key {at}"}, token=token))
     good = [answer.json() for answer in answers if answer.status == 200]
     must(good and len({(one["url"], one["balance_cents"]) for one in good}) == 1, [str(answer) for answer in answers])
     must(sum(not one["repeated"] for one in good) <= 1, good)
+    must(s.good("GET /api/rentals", token=token)["balance_cents"] == START - good[0]["cents"], good)
 
 
-@case("charges no more than there is")
+@case("charges no more than there is, until more is added")
 def _(s):
     _, _, token = s.new_user()
-    movie = max(range(1, 11), key=lambda one: s.page(one)["video"]["cents"])
-    left, last, rented = 100000, None, 0
+    left, last, movie = START, None, 0
     while last is None:
-        answer = s.ask("POST /api/rent", {"movie": movie, "key": f"key {rented}"}, token=token)
+        movie += 1
+        answer = s.ask("POST /api/rent", {"movie": movie, "key": "k"}, token=token)
         if answer.status == 200:
             ticket = answer.json()
             must(ticket["balance_cents"] == left - ticket["cents"], ticket)
-            left, rented = ticket["balance_cents"], rented + 1
+            left = ticket["balance_cents"]
         else:
             last = answer
     must(last.status == 402 and last.json()["error"]["code"] == "PAYMENT_REQUIRED", last)
-    must(0 <= left < ticket["cents"], f"{left} of {ticket['cents']}")
-    must(s.good("POST /api/rent", {"movie": movie, "key": "key 0"}, token=token)["repeated"], "what was paid stays")
+    must(0 <= left < s.page(movie)["video"]["cents"], f"{left} for film {movie}")
+    must(s.good("POST /api/rent", {"movie": 1, "key": "k"}, token=token)["repeated"], "what was paid stays")
+    for repeated in (False, True):
+        added = s.good("POST /api/deposit", {"cents": 500, "key": "more"}, token=token)
+        must(added["balance_cents"] == left + 500 and added["repeated"] is repeated, added)
+    ticket = s.good("POST /api/rent", {"movie": movie, "key": "k"}, token=token)
+    must(ticket["balance_cents"] == left + 500 - ticket["cents"], ticket)
+
+
+@case("refuses deposits and lists that are none")
+def _(s):
+    token = s.token()
+    s.refuses(401, "GET /api/rentals")
+    s.refuses(401, "GET /api/my-reviews")
+    s.refuses(401, "POST /api/deposit", {"cents": 500, "key": "k"})
+    s.refuses(401, "POST /api/deposit", {"cents": 500, "key": "k"}, cookie=token)
+    for cents in (0, 99, -500, 10001, "500", 1.5, None):
+        s.refuses(400, "POST /api/deposit", {"cents": cents, "key": "k"}, token=token)
+    for query in ("n=0", "n=101", "start=-1"):
+        s.refuses(400, f"GET /api/rentals?{query}", token=token)
+        s.refuses(400, f"GET /api/my-reviews?{query}", token=token)
+
+
+@case("shows a user's own reviews, the newest first")
+def _(s):
+    _, _, token = s.new_user()
+    must(s.good("GET /api/my-reviews", token=token) == {"reviews": []}, "a new user has written nothing")
+    written = [s.good("POST /api/review", {"title": s.page(movie)["info"]["title"], "text": f"Film {movie}.", "stars": movie}, token=token)["review"]
+               for movie in (3, 4)]
+    reviews = s.good("GET /api/my-reviews", token=token)["reviews"]
+    must([one["review"] for one in reviews] == written[::-1], reviews)
+    must([(one["movie"], one["text"], one["stars"]) for one in reviews] == [(4, "Film 4.", 4), (3, "Film 3.", 3)], reviews)
+    must(s.good("GET /api/my-reviews?start=1&n=1", token=token)["reviews"] == reviews[1:], "a part of them")
 
 
 @case("refuses rentals that are none")

@@ -127,14 +127,36 @@ struct Charge {
   3: required bool repeated,
 }
 
+/** What a user has. */
+struct Balance {
+  1: required UserId user,
+  2: required i64 balance_cents,
+}
+
 struct Ticket {
   /** Path and query of the master playlist, signed. */
   1: required string url,
   /** Wall clock. Units: s since 1970. */
   2: required i64 expires_s,
   3: required i32 cents,
+  /** What was left after it was paid. */
   4: required i64 balance_cents,
+  /** Whether it had been paid for before, so that nothing was taken now. */
   5: required bool repeated,
+}
+
+struct Rental {
+  1: required MovieId movie,
+  2: required i32 cents,
+  /** Wall clock. Units: s since 1970. */
+  3: required i64 expires_s,
+  /** As that of a ticket; empty where the rental has expired. */
+  4: required string url,
+}
+
+struct Account {
+  1: required i64 balance_cents,
+  2: required list<Rental> rentals,
 }
 
 struct Token {
@@ -224,13 +246,24 @@ service MovieRecommender extends Chassis {
 }
 
 service RentMovie extends Chassis {
-  /** Charges once for each key of a user, however often it is asked. */
+  /**
+   * Charges a user once for a film while the rental is valid, whichever keys it is asked with. The key of the last rental of the film is
+   * answered with that rental even after it has expired.
+   */
   Ticket rent(1: string token, 2: MovieId movie, 3: string key) throws (1: Refused refused),
+  /** The balance of a user, and the rentals, of each film the last: those that expire last first. */
+  Account account(1: string token, 2: i32 start, 3: i32 n) throws (1: Refused refused),
+  /** Adds to the balance, once for each key of a user. */
+  Charge deposit(1: string token, 2: i32 cents, 3: string key) throws (1: Refused refused),
 }
 
 service UserAuth extends Chassis {
   UserId check(1: string token) throws (1: Refused refused),
+  /** Takes from the balance, once for each key of a user. */
   Charge charge(1: string token, 2: i32 cents, 3: string key) throws (1: Refused refused),
+  Balance balance(1: string token) throws (1: Refused refused),
+  /** Adds to the balance, once for each key of a user; its keys are others than those of charges. */
+  Charge deposit(1: string token, 2: i32 cents, 3: string key) throws (1: Refused refused),
 }
 
 service UniqueId extends Chassis {

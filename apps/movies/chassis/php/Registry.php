@@ -9,21 +9,23 @@ final class Registry
 {
     /** By name: the number, the service of the interface, its methods. */
     private const SERVICES = [
-        'php' => [3, '', ['page', 'review', 'rent', 'search', 'titles', 'login', 'sign-up']],
+        'php' => [3, '', ['page', 'review', 'rent', 'search', 'titles', 'login', 'sign-up', 'rentals', 'deposit', 'my-reviews']],
         'compose-page' => [4, 'ComposePage', ['compose']],
-        'rent-movie' => [14, 'RentMovie', ['rent']],
-        'user-auth' => [15, 'UserAuth', ['check', 'charge']],
+        'rent-movie' => [14, 'RentMovie', ['rent', 'account', 'deposit']],
+        'user-auth' => [15, 'UserAuth', ['check', 'charge', 'balance', 'deposit']],
         'unique-id' => [19, 'UniqueId', ['upload']],
         'movie-id' => [20, 'MovieIdService', ['upload']],
         'text' => [21, 'Text', ['upload']],
         'review-rating' => [22, 'ReviewRating', ['upload']],
+        'review-storage' => [24, 'ReviewStorage', ['store', 'readMany']],
+        'user-review' => [26, 'UserReview', ['append', 'page']],
         'user' => [28, 'User', ['signUp', 'login', 'upload']],
         'search' => [29, 'Search', ['find', 'titles']],
         'ads' => [30, 'Ads', ['pick']],
     ];
     private const STORES = ['movies-db' => 33, 'reviews-db' => 36, 'users-db' => 37];
     /** Methods that are safe to repeat, and so are repeated when a connection breaks. */
-    private const IDEMPOTENT = ['compose', 'find', 'titles', 'pick', 'check', 'charge', 'ping'];
+    private const IDEMPOTENT = ['compose', 'find', 'titles', 'pick', 'check', 'charge', 'account', 'deposit', 'page', 'readMany', 'ping'];
 
     public static function id(string $service): int
     {

@@ -24,7 +24,7 @@ object Tastes {
     val reviews = rows(config, "reviews", "SELECT id, (doc->>'user')::int, (doc->>'movie')::int, (doc->>'stars')::real FROM reviews") {
       row => Taste(row.getInt(2), row.getInt(3), row.getFloat(4))
     }
-    val rentals = rows(config, "users", "SELECT id, split_part(id, ':', 1)::int, (doc->>'movie')::int FROM rentals") {
+    val rentals = rows(config, "users", "SELECT id, split_part(id, '#', 1)::int, (doc->>'movie')::int FROM rentals") {
       row => Taste(row.getInt(2), row.getInt(3), RentedStars)
     }
     val judged = reviews.map(taste => (taste.user, taste.movie)).toSet

@@ -3,6 +3,8 @@ package movies.rentmovie;
 import com.google.gson.JsonObject;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
 import movies.chassis.Checks;
 import movies.chassis.Documents;
 import movies.chassis.Failure;
@@ -10,6 +12,8 @@ import movies.chassis.Handler;
 import movies.chassis.Later;
 import movies.chassis.SignedAddress;
 import movies.chassis.Store;
+import movies.idl.Account;
+import movies.idl.Balance;
 import movies.idl.Charge;
 import movies.idl.Chassis;
 import movies.idl.Code;
@@ -22,14 +26,18 @@ import movies.idl.Videos;
 import org.apache.thrift.TException;
 
 /**
- * Rents films, once for each key of a user.
+ * Rents films: a user pays once for a film while the rental is valid.
  *
- * <p>A crash between two steps: before the charge, nothing was done. After it, the same key is charged again, which takes
- * nothing. After the rental was inserted, the answer is that rental, with its expiry and its price.
+ * <p>The row of user and film holds the last rental, and its number. The next one is charged with a key of film and number, so that all
+ * who ask at once, or again after a crash between charge and row, ask for the same charge.
  */
 public final class RentMovieHandler extends Handler implements RentMovie.Iface {
-    /** A key is part of an id in the database; user-auth has the same limit. Units: bytes. */
+    /** Of a key, which is kept with the rental. Units: bytes. */
     private static final int LONGEST_KEY = 64;
+    /** Changes nothing where another request was first. */
+    private static final String KEEP = """
+            INSERT INTO rentals AS r (id, doc) VALUES (?, ?::jsonb)
+            ON CONFLICT (id) DO UPDATE SET doc = excluded.doc WHERE (r.doc->>'number')::bigint < (excluded.doc->>'number')::bigint""";
 
     private final Store store;
     private final Videos.Iface videos;
@@ -61,55 +69,85 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
     }
 
     private Ticket rent(String token, long user, Video video, String key) throws TException {
-        String id = user + ":" + key;
-        Rental rental = rental(id);
-        if (rental != null) {
-            rental.check(video, key);
+        String id = user + "#" + video.getMovie();
+        Rental last = Rental.of(store.get("rentals", id));
+        if (last != null && (last.isValid() || last.key.equals(key))) {
+            return ticket(user, last, true);
         }
-        int cents = rental != null ? rental.cents : video.getCents();
-        Charge charge = userAuth.charge(token, cents, key);
+        long number = last == null ? 1 : last.number + 1;
+        Charge charge = userAuth.charge(token, video.getCents(), video.getMovie() + "." + number);
         if (charge.getUser() != user) {
             throw new Failure.Unavailable("user-auth: it checked the token of user " + user + ", and charged " + charge.getUser());
         }
-        if (rental == null) {
-            rental = insert(id, new Rental(video.getMovie(), Instant.now().getEpochSecond() + SignedAddress.LIFE_S, cents));
-            rental.check(video, key);
-        }
-        String url = addresses.of(user, rental.expiresS, video.getClip());
-        return new Ticket(url, rental.expiresS, rental.cents, charge.getBalance_cents(), charge.isRepeated());
-    }
-
-    /** The row in `rentals` afterwards: another request with the same key may have been first. */
-    private Rental insert(String id, Rental rental) throws TException {
-        JsonObject document = new JsonObject();
-        document.addProperty("movie", rental.movie);
-        document.addProperty("expires_s", rental.expiresS);
-        document.addProperty("cents", rental.cents);
-        if (store.insert("rentals", id, document.toString())) {
-            return rental;
-        }
-        Rental first = rental(id);
-        if (first == null) {
-            throw new Failure.Unavailable("users-db: a rental is gone that was there");
-        }
-        return first;
-    }
-
-    private Rental rental(String id) throws Failure {
-        JsonObject document = Documents.parse(String.valueOf(store.get("rentals", id)));
-        return document == null
-                ? null
-                : new Rental(
-                        Documents.number(document, "movie"),
-                        Documents.number(document, "expires_s"),
-                        (int) Documents.number(document, "cents"));
-    }
-
-    private record Rental(long movie, long expiresS, int cents) {
-        void check(Video video, String key) throws Refused {
-            if (movie != video.getMovie()) {
-                throw new Refused(Code.CONFLICT, "key `" + key + "` was used for film " + movie + ", and not for " + video.getMovie());
+        Rental rental = new Rental(
+                video.getMovie(), video.getClip(), video.getCents(), Instant.now().getEpochSecond() + SignedAddress.LIFE_S,
+                charge.getBalance_cents(), key, number);
+        if (store.update(Long.toString(user), KEEP, id, rental.document()) == 0) {
+            rental = Rental.of(store.get("rentals", id));
+            if (rental == null) {
+                throw new Failure.Unavailable("users-db: a rental is gone that was there");
             }
+        }
+        return ticket(user, rental, charge.isRepeated());
+    }
+
+    private Ticket ticket(long user, Rental rental, boolean isRepeated) {
+        String url = addresses.of(user, rental.expiresS, rental.clip);
+        return new Ticket(url, rental.expiresS, rental.cents, rental.balanceCents, isRepeated);
+    }
+
+    @Override
+    public Account account(String token, int start, int n) throws TException {
+        Checks.page(start, n);
+        Balance balance = userAuth.balance(token);
+        long user = balance.getUser();
+        List<movies.idl.Rental> rentals = new ArrayList<>();
+        for (String document : store.page("rentals", Long.toString(user), "expires_s", start, n)) {
+            Rental rental = Rental.of(document);
+            if (rental != null) {
+                String url = rental.isValid() ? addresses.of(user, rental.expiresS, rental.clip) : "";
+                rentals.add(new movies.idl.Rental(rental.movie, rental.cents, rental.expiresS, url));
+            }
+        }
+        return new Account(balance.getBalance_cents(), rentals);
+    }
+
+    @Override
+    public Charge deposit(String token, int cents, String key) throws TException {
+        return userAuth.deposit(token, cents, key);
+    }
+
+    /** A row of `rentals`. */
+    private record Rental(long movie, String clip, int cents, long expiresS, long balanceCents, String key, long number) {
+        /** Null if there is none. */
+        static Rental of(String text) {
+            JsonObject document = Documents.parse(String.valueOf(text));
+            return document == null
+                    ? null
+                    : new Rental(
+                            Documents.number(document, "movie"),
+                            Documents.text(document, "clip"),
+                            (int) Documents.number(document, "cents"),
+                            Documents.number(document, "expires_s"),
+                            Documents.number(document, "balance_cents"),
+                            Documents.text(document, "key"),
+                            Documents.number(document, "number"));
+        }
+
+        String document() {
+            JsonObject document = new JsonObject();
+            document.addProperty("movie", movie);
+            document.addProperty("clip", clip);
+            document.addProperty("cents", cents);
+            document.addProperty("expires_s", expiresS);
+            document.addProperty("balance_cents", balanceCents);
+            document.addProperty("key", key);
+            document.addProperty("number", number);
+            return document.toString();
+        }
+
+        boolean isValid() {
+            return expiresS > Instant.now().getEpochSecond();
         }
     }
 }

@@ -17,8 +17,8 @@ const (
 	mostPassword  = 72 // Bytes that bcrypt uses.
 )
 
-// startBalance pays for some 250 rentals. Users of the data set begin with a thousand times as much, which no load spends. Units: cents.
-const startBalance = 100_000
+// startBalance pays for some five rentals; a user adds more. Users of the data set begin with 1 000 000.00, which no load spends. Units: cents.
+const startBalance = 2_000
 
 // name matches valid names: ASCII, so that two names never look the same; lower case decides whether one is taken.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,31}$`)

@@ -57,6 +57,10 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
     // The write took effect: a stored review is on the page.
     let again = get(7, "/api/movie/2?reviews=5");
     assert_eq!(again["reviews"][0]["review"], review["review"], "{}", again["reviews"]);
+    let ask = |number: u8, path: &str| traced(site, number, Request::get_as(path, token));
+    assert_eq!(ask(8, "/api/rentals")["rentals"][0]["url"], rent["url"]);
+    post(9, "/api/deposit", token, json!({"cents": 500, "key": "edge-test"}));
+    assert_eq!(ask(10, "/api/my-reviews")["reviews"][0]["review"], review["review"]);
     let app = site.running.plan().app();
     let spans = site.spans();
     let name = |number: u16| {
@@ -81,6 +85,9 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
         (4, "php>rent-movie.rent rent-movie>videos.read rent-movie>user-auth.check rent-movie>user-auth.charge"),
         (5, "php>search.find"),
         (6, "php>search.titles"),
+        (8, "php>rent-movie.account rent-movie>user-auth.balance"),
+        (9, "php>rent-movie.deposit rent-movie>user-auth.deposit"),
+        (10, "php>user-review.page php>review-storage.readMany"),
     ]
     .into();
     let words = |text: &str| {

@@ -14,8 +14,8 @@ use crate::movies::site::{FILMS, Site, until};
 
 /// Concurrent visitors: twice the number of PHP's processes, so that some wait.
 const VISITORS: usize = 32;
-/// Users who rent and write; fewer than visitors, so that they meet at the same account.
-const RENTERS: u64 = 25;
+/// Users who rent and write. Five operations one after the other are of the same, so that visitors meet at an account.
+const RENTERS: u64 = 100;
 /// Pause of a visitor before a retry.
 const AGAIN: Duration = Duration::from_millis(50);
 /// A bound on waiting: a service that was killed is there again within some seconds.
@@ -55,13 +55,13 @@ pub(crate) struct Visitors {
     done: AtomicU64,
     asked: AtomicU64,
     refused: AtomicU64,
-    rented: Mutex<BTreeMap<String, Rented>>,
+    /// By user and film: all are within the time of one rental.
+    rented: Mutex<BTreeMap<(u64, u64), Rented>>,
     written: Mutex<Vec<Written>>,
     failed: OnceLock<String>,
 }
 
-/// One visitor's operation: three of five rent, one of them by repeating another's key at the same time; two write
-/// reviews.
+/// One visitor's operation: three of five rent, one of them the film of another at the same time; two write reviews.
 enum Operation {
     Rent { movie: u64, key: String },
     Review { movie: u64, stars: u64, text: String },
@@ -71,9 +71,10 @@ enum Operation {
 fn operation(n: u64) -> (u64, Operation) {
     // The third of each five is the second once more.
     let of = if n % 5 == 2 { n - 1 } else { n };
-    let (user, movie) = (of / 5 % RENTERS + 1, (of / 5 * 3 + of % 5) % FILMS + 1);
+    // Each round of the users has other films.
+    let (user, movie) = (of / 5 % RENTERS + 1, (of / 5 * 3 + of / 5 / RENTERS * 2 + of % 5) % FILMS + 1);
     let what = match n % 5 {
-        0..=2 => Operation::Rent { movie, key: format!("key-{of}") },
+        0..=2 => Operation::Rent { movie, key: format!("key-{n}") },
         _ => Operation::Review {
             movie,
             stars: n / 5 % 10 + 1,
@@ -197,8 +198,8 @@ impl Visitors {
         let number = |name: &str| ticket[name].as_u64().ok_or_else(|| format!("{name}: {answer:?}"));
         let rented = Rented { movie, cents: number("cents")?, expires_s: number("expires_s")? };
         let mut all = self.rented.lock().unwrap();
-        let first = all.entry(format!("{user}:{key}")).or_insert_with(|| rented.clone());
-        if *first == rented { Ok(()) } else { Err(format!("{key} was {first:?} before, and is {rented:?}")) }
+        let first = all.entry((user, movie)).or_insert_with(|| rented.clone());
+        if *first == rented { Ok(()) } else { Err(format!("it was {first:?} before, and is {rented:?}")) }
     }
 
     /// A try that was not answered may have left a review behind, so that each has a text of its own.
@@ -219,15 +220,15 @@ impl Visitors {
         Ok(())
     }
 
-    /// That each balance is what it was less the charges, with one charge and one rental a key; that each review that was
+    /// That each balance is what it was less the charges, with one charge and one rental of a film; that each review that was
     /// answered is stored, and in the lists of its film and its user, exactly once; that stars are counted once each. Says in
     /// a line what there was.
     pub(crate) fn verify(&self, site: &Site) -> String {
         self.verify_money(site);
         let left = self.verify_reviews(site);
-        let (keys, written) = (self.rented.lock().unwrap().len(), self.written.lock().unwrap().len());
+        let (charges, written) = (self.rented.lock().unwrap().len(), self.written.lock().unwrap().len());
         format!(
-            "{} operations by {} requests, of which {} had to be repeated: {keys} charges, {written} reviews; {left} reviews of \
+            "{} operations by {} requests, of which {} had to be repeated: {charges} charges, {written} reviews; {left} reviews of \
              those without an answer are stored as well",
             self.operations,
             self.asked(),
@@ -237,25 +238,26 @@ impl Visitors {
 
     fn verify_money(&self, site: &Site) {
         let rented = self.rented.lock().unwrap();
-        for (key, one) in rented.iter() {
-            assert_eq!(one.cents, self.prices[&one.movie], "{key}");
+        for one in rented.values() {
+            assert_eq!(one.cents, self.prices[&one.movie], "{one:?}");
         }
         let number = |doc: &Value, name: &str| doc[name].as_u64().unwrap();
         let charges: BTreeMap<String, Value> =
             site.table("users", "charges", before_colon).into_iter().collect();
         let rentals: BTreeMap<String, Value> =
-            site.table("users", "rentals", |key| key).into_iter().collect();
-        let keys: Vec<&String> = rented.keys().collect();
-        assert_eq!(charges.keys().collect::<Vec<_>>(), keys, "one charge a key, and no other");
-        assert_eq!(rentals.keys().collect::<Vec<_>>(), keys, "one rental a key, and no other");
-        for (key, one) in rented.iter() {
-            assert_eq!(number(&charges[key], "cents"), one.cents, "{key}");
-            let expect = json!({"movie": one.movie, "cents": one.cents, "expires_s": one.expires_s});
-            assert_eq!(rentals[key], expect, "{key}");
-        }
+            site.table("users", "rentals", |key| key.split('#').next().unwrap_or(key)).into_iter().collect();
+        let keys = |middle: &str, end: &str| -> BTreeSet<String> {
+            rented.keys().map(|(user, movie)| format!("{user}{middle}{movie}{end}")).collect()
+        };
+        assert_eq!(charges.keys().cloned().collect::<BTreeSet<_>>(), keys(":", ".1"), "one charge each");
+        assert_eq!(rentals.keys().cloned().collect::<BTreeSet<_>>(), keys("#", ""), "one rental each");
         let mut expect = self.balances.clone();
-        for (key, one) in rented.iter() {
-            *expect.get_mut(&before_colon(key).parse().unwrap()).unwrap() -= one.cents;
+        for ((user, movie), one) in rented.iter() {
+            assert_eq!(number(&charges[&format!("{user}:{movie}.1")], "cents"), one.cents, "{user} {one:?}");
+            let rental = &rentals[&format!("{user}#{movie}")];
+            let found = ["movie", "cents", "expires_s", "number"].map(|name| number(rental, name));
+            assert_eq!(found, [*movie, one.cents, one.expires_s, 1], "{user} {rental}");
+            *expect.get_mut(user).unwrap() -= one.cents;
         }
         assert_eq!(balances(site), expect, "what is left is what there was less the charges");
     }

@@ -24,6 +24,10 @@ impl Request {
         Request { method: "GET", path: path.into(), ..Request::default() }
     }
 
+    pub(crate) fn get_as(path: &str, token: &str) -> Request {
+        Request { token: token.into(), ..Request::get(path) }
+    }
+
     pub(crate) fn post(path: &str, token: &str, body: &Value) -> Request {
         Request {
             method: "POST",

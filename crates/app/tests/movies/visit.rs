@@ -14,8 +14,18 @@ fn a_person_does_everything_in_a_browser() {
     let Some(mut site) = Site::start(&["ads_deadline_ms=2000"]) else { return };
     let result = browser.scenario("movies", &format!("http://{}", site.address), &[]);
     let did: Vec<&str> = result["did"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-    let expect =
-        ["browse", "search", "sign up", "write", "rent", "watch", "log out", "log in", "see the review"];
+    let expect = [
+        "browse",
+        "search",
+        "sign up",
+        "write",
+        "rent",
+        "watch",
+        "see the account",
+        "log out",
+        "log in",
+        "see the review",
+    ];
     assert_eq!(did, expect);
     assert!(result["stats"].as_str().unwrap().starts_with("Started after"), "{result}");
     assert_eq!(site.running.gone(), None);

@@ -319,8 +319,8 @@ fn hits(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Opti
     Some(())
 }
 
-/// A ticket must name the renting user, and the clip and the price of the film. A repeated one is right, too: the key is
-/// unique to this visit, so the site itself asked twice, as it does if a process ends after charging.
+/// A ticket must name the renting user, and the clip and the price of the film. A repeated one is right, too: the user has
+/// rented the film before, and pays for it once.
 fn rented(known: &Known, visit: &mut Visit, ticket: Ticket, counts: &mut Answers) -> Option<()> {
     let (user, clip) = address(&ticket.url)?;
     let member = &known.members[visit.member as usize];

@@ -27,7 +27,7 @@ pub(super) struct Answers {
     /// Searches, and those that found the requested film among the first.
     pub(super) searches: u64,
     pub(super) found: u64,
-    /// Right tickets, and tickets of rentals requested twice within the site.
+    /// Right tickets, and those among them of films that the user had rented before.
     pub(super) rented: u64,
     pub(super) repeated: u64,
     /// Answers compared with the site's data, and wrong ones.

@@ -17,7 +17,7 @@ A visitor asks for one thing
   browse     GET /api/movie/M: the page of a film, with its pictures
   review     POST /api/review: it is stored when it is answered
   search     GET /api/search: the title of a film
-  rent       POST /api/rent: charged once for its key; then the film is watched
+  rent       POST /api/rent: charged unless the user has rented the film before; then the film is watched
   login      POST /api/login
 
 A rented film is watched
@@ -35,8 +35,8 @@ What is checked
   have the titles of their films, who logs in is who asked, a ticket is for who rents and for clip and price of the film, and no
   review has the number of another. The titles are those of --catalogue, or as the site says them before the load; clips and
   prices those of the data set that the catalogue is a file of, or as the first ticket for the film says them. One wrong answer
-  makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded), as is a ticket that the
-  site asked for twice within itself (rent_repeated).
+  makes the trial invalid (verify_failures). A page that lacks a part is right, and counted (degraded), as is a ticket for
+  a film that the user had rented before, which costs nothing (rent_repeated).
 
 Where the time goes
 

@@ -126,7 +126,8 @@ fn visitors_ask_what_the_mix_says_and_all_of_it_is_right() {
     assert!(bytes > 20_000 * pages && bytes < 21_000 * pages, "{bytes} of {pages}");
     assert_eq!(counter(&recording, "search_found").0, counter(&recording, "search_found").1);
     let (repeated, tickets) = counter(&recording, "rent_repeated");
-    assert!(repeated == 0 && tickets > 50, "{repeated} of {tickets}");
+    let paid_before = logic.borrow().charged.len() - logic.borrow().rented.len();
+    assert!(repeated <= paid_before as u64 && tickets > 50, "{repeated} of {tickets}");
     // 18 s are three segments of each film.
     let rented = counter(&recording, "mix.rent").0;
     let segments = recording.operations[6].tally.intended;

@@ -31,8 +31,10 @@ pub(crate) enum Fault {
 /// The state of the site.
 #[derive(Default)]
 pub(crate) struct Logic {
-    /// The keys of rentals, each charged once.
+    /// The keys of requests to rent.
     pub(crate) charged: BTreeSet<String>,
+    /// Users and films, each charged once.
+    pub(crate) rented: BTreeSet<(String, u64)>,
     asked: u64,
     /// The number of the last review.
     reviews: u64,
@@ -139,9 +141,10 @@ impl Logic {
                 count("rent");
                 assert!(self.charged.insert(json["key"].as_str().unwrap().into()), "no key comes twice");
                 let (user, film) = (member.unwrap(), json["movie"].as_u64().unwrap());
+                let repeated = !self.rented.insert((user.into(), film));
                 let (clip, cents) = (1 + film % 4, 199 + 100 * (film % 5));
                 let ticket = format!(
-                    r#"{{"url":"/hls/s/9/{user}/clip-{clip}/master.m3u8","expires_s":9,"cents":{cents},"balance_cents":1,"repeated":false}}"#
+                    r#"{{"url":"/hls/s/9/{user}/clip-{clip}/master.m3u8","expires_s":9,"cents":{cents},"balance_cents":1,"repeated":{repeated}}}"#
                 );
                 page(200, "", &ticket)
             }

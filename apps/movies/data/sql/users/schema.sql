@@ -6,9 +6,10 @@ CREATE TABLE users (id text PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 
 ALTER TABLE users ADD CONSTRAINT balance CHECK ((doc ->> 'balance_cents')::bigint >= 0);
 -- A name in lower case: {"user"}
 CREATE TABLE names (id text PRIMARY KEY, doc jsonb NOT NULL);
--- "U:key": {"cents", "balance_cents"}, the balance after it.
+-- "U:key": {"cents", "balance_cents"}, the balance after it; "U:+key" for what was added, whose cents are below 0.
 CREATE TABLE charges (id text PRIMARY KEY, doc jsonb NOT NULL);
--- "U:key": {"movie", "expires_s", "cents"}
+-- "U#M": {"movie", "clip", "cents", "expires_s", "balance_cents", "key", "number"}, the last rental of the film: the balance after it,
+-- the key that asked for it, and how many of this film there were up to it.
 CREATE TABLE rentals (id text PRIMARY KEY, doc jsonb NOT NULL);
 -- U: {"n"}, how many; "U#k": {"reviews": [R..]}, bucket k from 0 on of 20, the oldest first.
 CREATE TABLE user_reviews (id text PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 70);

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Php;
 
-use Movies\Chassis\{Call, Caller, Counts, Failure};
+use Movies\Chassis\{Call, Caller, Counts, Failure, Token};
 use Movies\Idl\{Code, Page, Refused};
 
 /** Operations of the HTTP interface. */
@@ -21,7 +21,10 @@ final class Api
     /** No list is longer. */
     private const START = 1_000_000;
     private const STARS = 10;
-    private const UPSTREAMS = ['compose-page', 'rent-movie', 'unique-id', 'movie-id', 'text', 'review-rating', 'user', 'search', 'ads'];
+    private const UPSTREAMS = ['compose-page', 'rent-movie', 'unique-id', 'movie-id', 'text', 'review-rating', 'user', 'search', 'ads',
+        'user-review', 'review-storage'];
+    /** Least and most that is added to a balance at once. Units: cents. */
+    private const DEPOSIT = [100, 100_00];
     /** How many advertisements a page has. */
     private const ADS = 3;
 
@@ -62,9 +65,7 @@ final class Api
     public function search(): Answer
     {
         $query = $this->request->queryText('q', self::QUERY);
-        $start = $this->request->queryNumber('start', 0, 0, self::START);
-        $n = $this->request->queryNumber('n', 20, 1, self::LIST);
-        return new Answer($this->caller->start('search', 'find', $query, $start, $n)->result());
+        return new Answer($this->caller->start('search', 'find', $query, ...$this->part())->result());
     }
 
     public function titles(): Answer
@@ -97,6 +98,31 @@ final class Api
         $movie = $this->request->fieldNumber('movie', 1, PHP_INT_MAX);
         $key = $this->request->fieldText('key', 1, self::KEY);
         return new Answer($this->caller->start('rent-movie', 'rent', $token, $movie, $key)->result());
+    }
+
+    /** The balance of the user, and a page of the rentals. */
+    public function rentals(): Answer
+    {
+        $token = $this->request->userToken($this->secret, time());
+        [$start, $n] = $this->part();
+        return new Answer($this->caller->start('rent-movie', 'account', $token, $start, $n)->result());
+    }
+
+    public function deposit(): Answer
+    {
+        $token = $this->request->userToken($this->secret, time());
+        $cents = $this->request->fieldNumber('cents', ...self::DEPOSIT);
+        $key = $this->request->fieldText('key', 1, self::KEY);
+        return new Answer($this->caller->start('rent-movie', 'deposit', $token, $cents, $key)->result());
+    }
+
+    /** The reviews that the user has written, the newest first. */
+    public function myReviews(): Answer
+    {
+        $user = Token::user($this->request->userToken($this->secret, time()), $this->secret, time());
+        $ids = $this->caller->start('user-review', 'page', $user, ...$this->part())->result();
+        $reviews = $ids === [] ? [] : $this->caller->start('review-storage', 'readMany', $ids)->result();
+        return new Answer(['reviews' => $reviews]);
     }
 
     public function login(): Answer
@@ -132,6 +158,15 @@ final class Api
     public function counters(): Answer
     {
         return new Answer($this->counts->all());
+    }
+
+    /** @return array{int, int} begin and length of a part of a list */
+    private function part(): array
+    {
+        return [
+            $this->request->queryNumber('start', 0, 0, self::START),
+            $this->request->queryNumber('n', 20, 1, self::LIST),
+        ];
     }
 
     /** @return array{string, string} */

@@ -1,6 +1,6 @@
 // The catalogue: films by rank, or the matches of a search, in pages. The address holds the state, so it can be
 // bookmarked.
-import { ask, card, el, tell } from './site.js';
+import { ask, card, el, tell, whenShown } from './site.js';
 
 const PAGE = 24;
 // How long typing may pause before it is searched for. Units: ms.
@@ -75,4 +75,4 @@ window.addEventListener('popstate', () => {
   $('q').value = wanted().q;
   show();
 });
-show();
+whenShown(show);

@@ -1,5 +1,5 @@
 // Logging in, and making an account.
-import { ask, ownPath, remember, tell } from './site.js';
+import { ask, ownPath, remember, tell, whenShown } from './site.js';
 
 const $ = (id) => document.getElementById(id);
 const form = $('form');
@@ -11,6 +11,7 @@ function show() {
   $('other').textContent = isNew ? 'Have one already?' : 'New here?';
   $('swap').textContent = isNew ? 'Log in' : 'Make an account';
   form.password.autocomplete = isNew ? 'new-password' : 'current-password';
+  $('send').disabled = false;
   tell(null);
 }
 
@@ -38,4 +39,4 @@ form.addEventListener('submit', async (event) => {
   }
 });
 
-show();
+whenShown(show);

@@ -1,5 +1,5 @@
 // The page of a film: its facts, its reviews, and the viewer's actions on it.
-import { ask, card, dollars, el, filmOf, isRented, loginPath, rent, tell, viewer } from './site.js';
+import { ask, card, dated, dollars, el, filmOf, loginPath, rent, rentalOf, starred, tell, viewer, whenShown } from './site.js';
 
 const REVIEWS = 10;
 const MOST_STARS = 10;
@@ -31,7 +31,7 @@ function stars(mean, count) {
   return el('p', { className: 'rating' }, el('strong', {}, `★ ${mean.toFixed(1)}`), el('small', {}, ` of ${MOST_STARS} · ${many}`));
 }
 
-function head({ info, plot, thumbnail, rating, video }) {
+function head({ info, plot, thumbnail, rating, video }, rental) {
   const facts = [info.year || null, info.minutes ? hours(info.minutes) : null, info.certificate || null, info.genre || null];
   const poster = thumbnail
     ? picture(thumbnail, '', 'poster')
@@ -42,24 +42,25 @@ function head({ info, plot, thumbnail, rating, video }) {
     stars(rating.mean, rating.count),
     info.director ? el('p', {}, el('small', {}, 'Directed by '), info.director) : null,
     plot ? el('p', { className: 'plot' }, plot) : null,
-    video ? action(video) : el('p', { className: 'facts' }, 'This film cannot be watched right now.')));
+    video ? action(video, rental) : el('p', { className: 'facts' }, 'This film cannot be watched right now.')));
 }
 
 /** The button: rent the film, or watch a rented one. */
-function action(video) {
+function action(video, rental) {
   const who = viewer();
   if (!who) return el('p', {}, el('a', { className: 'button', href: loginPath() }, `Log in to rent for ${dollars(video.cents)}`));
-  if (isRented(who.user, movie)) return el('p', {}, el('a', { className: 'button', href: `/watch?id=${movie}` }, '▶ Watch'));
+  if (rental) return el('p', {}, el('a', { className: 'button', href: `/watch?id=${movie}` }, '▶ Watch'));
   const button = el('button', { type: 'button' }, `▶ Rent for ${dollars(video.cents)}`);
   const said = el('small', { className: 'said' });
   button.addEventListener('click', async () => {
     button.disabled = true;
     said.textContent = '';
     try {
-      await rent(who.user, movie);
+      await rent(movie);
       location.assign(`/watch?id=${movie}`);
     } catch (problem) {
-      said.textContent = problem.code === 'PAYMENT_REQUIRED' ? 'Your balance does not suffice for this film.' : problem.message;
+      const isPoor = problem.code === 'PAYMENT_REQUIRED';
+      said.replaceChildren(...(isPoor ? ['Your balance does not suffice. ', el('a', { href: '/account' }, 'Add to it')] : [problem.message]));
       button.disabled = false;
     }
   });
@@ -68,12 +69,10 @@ function action(video) {
 
 function reviewItem({ user, text, stars: given, time_ms: time }) {
   const who = viewer();
-  const date = new Date(time);
   return el('li', {},
     el('header', {},
       el('strong', {}, who?.user === user ? 'You' : `Viewer ${user}`),
-      el('span', { className: 'given', ariaLabel: `${given} of ${MOST_STARS} stars` }, `★ ${given}`),
-      el('time', { dateTime: date.toISOString() }, date.toLocaleDateString('en', { year: 'numeric', month: 'short', day: 'numeric' }))),
+      starred(given), dated(time)),
     el('p', { className: 'text' }, text));
 }
 
@@ -158,12 +157,16 @@ async function show() {
     return;
   }
   try {
+    // Without the rentals the page offers to rent the film, which costs nothing while it is rented.
+    const rentals = viewer() ? rentalOf(movie).catch(() => null) : null;
     const page = await ask(`/api/movie/${movie}?start=0&reviews=${REVIEWS}`);
+    const rental = await rentals;
+    tell(null);
     document.title = `${page.info.title} – Late Show`;
     const similar = el('div');
     const absent = page.missing.filter((name) => name !== 'ads');
     film.replaceChildren(...[
-      head(page),
+      head(page, rental),
       absent.length ? el('p', { className: 'notice' }, 'Some of this page cannot be shown right now. Please come back in a moment.') : null,
       page.photos.length ? section('Photos', el('div', { className: 'photos' }, ...page.photos.map((photo, at) => picture(photo, `Photo ${at + 1}`, 'photo')))) : null,
       page.cast.length ? section('Cast', el('ul', { className: 'cast' }, ...page.cast.map(({ name }) => el('li', {}, name)))) : null,
@@ -179,4 +182,4 @@ async function show() {
   }
 }
 
-show();
+whenShown(show);

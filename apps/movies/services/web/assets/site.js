@@ -4,6 +4,8 @@
 // Number of colours of the placeholder shown until a film's poster loads.
 const COLOURS = 12;
 const VIEWER = 'viewer';
+// The longest list that the services give.
+const LISTED = 100;
 
 // The viewer's text for each problem; others appear in the services' own words.
 const WORDS = {
@@ -106,7 +108,7 @@ function showViewer() {
       tell(problem);
     }
   });
-  place.replaceChildren(el('span', { className: 'name' }, who.name), out);
+  place.replaceChildren(el('span', { className: 'name' }, who.name), el('a', { href: '/account' }, 'My films'), out);
 }
 
 /** A film as a card that leads to its page. */
@@ -120,69 +122,49 @@ export function dollars(cents) {
   return `$${(cents / 100).toFixed(2)}`;
 }
 
+export function starred(given) {
+  return el('span', { className: 'given', ariaLabel: `${given} of 10 stars` }, `★ ${given}`);
+}
+
+export function dated(ms) {
+  const date = new Date(ms);
+  return el('time', { dateTime: date.toISOString() }, date.toLocaleDateString('en', { year: 'numeric', month: 'short', day: 'numeric' }));
+}
+
 /** The film that the address names. */
 export function filmOf(search) {
   const id = new URLSearchParams(search).get('id') ?? '';
   return /^[1-9]\d{0,14}$/.test(id) ? Number(id) : null;
 }
 
-function kept(place) {
-  try {
-    return JSON.parse(localStorage.getItem(place));
-  } catch {
-    return null;
-  }
+/** A new key, by which the site knows a request that is sent once more. */
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-const isValid = (until) => until * 1000 > Date.now();
-const ticketPlace = (user, movie) => `ticket:${user}:${movie}`;
-/** Of a rental: its key, and until when it is paid for, once it is. */
-const rentalPlace = (user, movie) => `rental:${user}:${movie}`;
-
-/** The ticket of this viewer for a film, while it is valid. */
-function ticketOf(user, movie) {
-  const ticket = kept(ticketPlace(user, movie));
-  return isValid(ticket?.expires_s) ? ticket : null;
+/** Balance and rentals of the viewer, those that are valid first: they have a `url`. */
+export function account() {
+  return ask(`/api/rentals?n=${LISTED}`);
 }
 
-/** Whether this viewer has paid for a film, so that `rent` costs nothing. */
-export function isRented(user, movie) {
-  return ticketOf(user, movie) !== null || isValid(kept(rentalPlace(user, movie))?.expires_s);
+/** The valid rental of a film; null if there is none. */
+export async function rentalOf(movie) {
+  return (await account()).rentals.find((one) => one.movie === movie && one.url) ?? null;
 }
 
-/** If the browser supports locks, one page of the site at a time: two pages of a film must not pay twice. */
-function alone(name, work) {
-  return navigator.locks ? navigator.locks.request(name, work) : work();
+/** Rents a film; while a rental is valid, the site charges nothing. */
+export function rent(movie) {
+  return ask('/api/rent', { movie, key: newKey() });
 }
 
-/** Rents a film, unless there is a ticket. The key is kept as long as the rental is, so that asking once more pays for nothing twice. */
-export function rent(user, movie) {
-  return alone(`rent:${user}:${movie}`, async () => {
-    const there = ticketOf(user, movie);
-    if (there) return there;
-    const place = rentalPlace(user, movie);
-    const before = kept(place);
-    // One that is not paid for yet may have been, by an answer that was lost.
-    const isGood = before?.key && (before.expires_s === undefined || isValid(before.expires_s));
-    const key = isGood ? before.key : [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-    if (!isGood) localStorage.setItem(place, JSON.stringify({ key }));
-    const ticket = await ask('/api/rent', { movie, key });
-    localStorage.setItem(place, JSON.stringify({ key, expires_s: ticket.expires_s }));
-    localStorage.setItem(ticketPlace(user, movie), JSON.stringify(ticket));
-    return ticket;
+/** Shows a page, and once more when the browser shows it from memory after *Back*: login and rentals may be others by then. */
+export function whenShown(show) {
+  window.addEventListener('pageshow', ({ persisted }) => {
+    if (!persisted) return;
+    showViewer();
+    show();
   });
-}
-
-/** A new ticket in place of one that is refused although it is valid, as by a site that was started again and signs otherwise. */
-export function renew(user, movie) {
-  localStorage.removeItem(ticketPlace(user, movie));
-  return rent(user, movie);
-}
-
-/** So that the film can be rented again. */
-export function forgetRental(user, movie) {
-  localStorage.removeItem(ticketPlace(user, movie));
-  localStorage.removeItem(rentalPlace(user, movie));
+  show();
 }
 
 showViewer();

@@ -1,5 +1,5 @@
 // Watching: plays the rented ticket, and shows the effects of the network below.
-import { ask, dollars, el, filmOf, forgetRental, isRented, loginPath, renew, rent, tell, viewer } from './site.js';
+import { ask, dollars, el, filmOf, loginPath, rentalOf, tell, viewer } from './site.js';
 import { Player } from './player.js';
 
 const $ = (id) => document.getElementById(id);
@@ -31,44 +31,39 @@ function failed(problem, back) {
   return offer(problem.message, back, 'To the film');
 }
 
-function showTicket({ expires_s: expires, repeated, cents }, back) {
+function showRental({ expires_s: expires, cents }, back) {
   const until = new Date(expires * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit' });
-  $('more').replaceChildren(el('a', { href: back }, 'To the film'), ` · Your ticket is valid until ${until}.`);
-  // A restarted site does not know the price paid.
-  if (!repeated) $('more').append(` You paid ${dollars(cents)}.`);
+  $('more').replaceChildren(el('a', { href: back }, 'To the film'), ` · Rented until ${until} for ${dollars(cents)}.`);
 }
 
 async function show() {
   if (movie === null) return offer('This address names no film.', '/', 'All films');
-  const who = viewer();
-  if (!who) return loggedOut();
+  if (!viewer()) return loggedOut();
   const back = `/movie?id=${movie}`;
-  if (!isRented(who.user, movie)) return offer('You have no ticket for this film, or it has expired.', back, 'To the film');
-  let ticket;
+  const absent = () => offer('You have not rented this film, or the time is over.', back, 'To the film');
+  let rental;
   try {
-    ticket = await rent(who.user, movie);
+    rental = await rentalOf(movie);
   } catch (problem) {
     return failed(problem, back);
   }
+  if (!rental) return absent();
   $('video').hidden = false;
-  showTicket(ticket, back);
+  showRental(rental, back);
   let isRenewed = false;
+  // A site that was started again signs otherwise, and has a new address of a rental that is valid.
   const refused = async (from) => {
-    if (isRenewed || !isRented(who.user, movie)) {
-      forgetRental(who.user, movie);
-      return offer('Your ticket has expired. Please rent the film again.', back, 'To the film');
-    }
-    isRenewed = true;
     try {
-      ticket = await renew(who.user, movie);
-      showTicket(ticket, back);
-      return player.play(ticket.url, from);
+      const now = isRenewed ? null : await rentalOf(movie);
+      if (!now) return absent();
+      isRenewed = true;
+      return player.play(now.url, from);
     } catch (problem) {
       return failed(problem, back);
     }
   };
   const player = new Player($('video'), { changed: showStats, failed: (words) => tell(new Error(words)), refused });
-  player.play(ticket.url);
+  player.play(rental.url);
   window.addEventListener('pagehide', () => player.stop());
   try {
     const { hits } = await ask(`/api/titles?ids=${movie}`);
@@ -79,4 +74,6 @@ async function show() {
   }
 }
 
+// The player is gone when the page is left, so that a page from the browser's memory begins anew.
+window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 show();

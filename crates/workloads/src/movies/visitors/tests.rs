@@ -228,7 +228,7 @@ fn a_ticket_is_of_who_rents_and_of_the_clip_and_price_of_the_film() {
 
 /// A site repeats a charge if a process ended after it; the ticket is right.
 #[test]
-fn a_ticket_of_a_rental_that_the_site_repeated_is_right_and_counted() {
+fn a_ticket_of_a_film_that_was_rented_before_is_right_and_counted() {
     let mut movies = movies("rent:100");
     let (mut job, ..) = visit(&mut movies, 5);
     for repeated in [true, false, false] {

@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import movies.chassis.Documents;
 import movies.chassis.Handler;
 import movies.chassis.Store;
+import movies.idl.Balance;
 import movies.idl.Charge;
 import movies.idl.Chassis;
 import movies.idl.Code;
@@ -19,6 +20,8 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     private static final int LONGEST_KEY = 64;
     /** No film costs more. Units: cents. */
     private static final int MOST = 1_000_000;
+    /** Of a balance: far below what a number of JavaScript holds exactly. Units: cents. */
+    private static final long FULL = 1_000_000_000_000L;
 
     private final Store store;
     private final Tokens tokens;
@@ -34,25 +37,54 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
         return tokens.user(token);
     }
 
+    @Override
+    public Balance balance(String token) throws TException {
+        long user = check(token);
+        JsonObject account = Documents.parse(String.valueOf(store.get("users", Long.toString(user))));
+        if (account == null) {
+            throw none(user);
+        }
+        return new Balance(user, Documents.number(account, "balance_cents"));
+    }
+
     /** Takes the money once for each key of a user: the primary key of `charges` has both. */
     @Override
     public Charge charge(String token, int cents, String key) throws TException {
         long user = check(token);
-        int size = key.getBytes(StandardCharsets.UTF_8).length;
-        if (size < 1 || size > LONGEST_KEY || key.indexOf('\0') >= 0) {
-            throw new Refused(Code.BAD_REQUEST, "a key has " + size + " bytes, and takes 1 to " + LONGEST_KEY + ", none of them 0");
-        }
+        checkKey(key);
         if (cents < 0 || cents > MOST) {
             throw new Refused(Code.BAD_REQUEST, cents + " cents cannot be charged, but 0 to " + MOST);
         }
         return store.together(Long.toString(user), rows -> take(rows, user, cents, key));
     }
 
+    /** Adds money, as a charge below zero. */
+    @Override
+    public Charge deposit(String token, int cents, String key) throws TException {
+        long user = check(token);
+        checkKey(key);
+        if (cents < 1 || cents > MOST) {
+            throw new Refused(Code.BAD_REQUEST, cents + " cents cannot be added, but 1 to " + MOST);
+        }
+        return store.together(Long.toString(user), rows -> take(rows, user, -cents, "+" + key));
+    }
+
+    private static void checkKey(String key) throws Refused {
+        int size = key.getBytes(StandardCharsets.UTF_8).length;
+        if (size < 1 || size > LONGEST_KEY || key.indexOf('\0') >= 0) {
+            throw new Refused(Code.BAD_REQUEST, "a key has " + size + " bytes, and takes 1 to " + LONGEST_KEY + ", none of them 0");
+        }
+    }
+
+    private static Refused none(long user) {
+        return new Refused(Code.NOT_FOUND, "user " + user + " does not exist");
+    }
+
     private static Charge take(Store.Rows rows, long user, int cents, String key) throws Refused, SQLException {
         // The lock on the user serializes that user's charges, so the values read below stay valid.
         JsonObject account = Documents.parse(String.valueOf(rows.lock("users", Long.toString(user))));
         if (account == null) {
-            throw new Refused(Code.NOT_FOUND, "user " + user + " does not exist");
+            throw none(user);
         }
         String id = user + ":" + key;
         JsonObject before = Documents.parse(String.valueOf(rows.get("charges", id)));
@@ -67,6 +99,9 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
         long balance = had - cents;
         if (balance < 0) {
             throw new Refused(Code.PAYMENT_REQUIRED, "the balance is " + had + " cents, and not " + cents);
+        }
+        if (balance > FULL) {
+            throw new Refused(Code.CONFLICT, "the balance would be " + balance + " cents; the limit is " + FULL);
         }
         JsonObject after = new JsonObject();
         after.addProperty("balance_cents", balance);

@@ -26,8 +26,8 @@ public final class UserHandler extends Handler implements User.Iface {
     /** ASCII, so that two names never look the same; lower case decides whether one is taken. */
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,31}");
     private static final int SHORTEST_PASSWORD = 8;
-    /** For some 250 rentals. Users of the data set begin with a thousand times as much, which no load spends. Units: cents. */
-    private static final long START_BALANCE = 100_000;
+    /** For some five rentals; a user adds more. Users of the data set begin with 1 000 000.00, which no load spends. Units: cents. */
+    private static final long START_BALANCE = 2_000;
 
     private final Store store;
     private final ComposeReview.Iface reviews;

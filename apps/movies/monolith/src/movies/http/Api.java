@@ -19,11 +19,13 @@ import movies.idl.Page;
 import movies.idl.Refused;
 import movies.idl.RentMovie;
 import movies.idl.ReviewRating;
+import movies.idl.ReviewStorage;
 import movies.idl.Search;
 import movies.idl.Text;
 import movies.idl.Token;
 import movies.idl.UniqueId;
 import movies.idl.User;
+import movies.idl.UserReview;
 import org.apache.thrift.TException;
 
 /** Operations of the HTTP interface, with services in this process or behind connections. */
@@ -40,6 +42,9 @@ public final class Api {
     /** No list is longer. */
     private static final int START = 1_000_000;
     private static final int STARS = 10;
+    /** Least and most that is added to a balance at once. Units: cents. */
+    private static final int LEAST_DEPOSIT = 100;
+    private static final int MOST_DEPOSIT = 100_00;
     /** How many advertisements a page has. */
     private static final int ADS = 3;
 
@@ -53,7 +58,9 @@ public final class Api {
             ReviewRating.Iface rating,
             User.Iface user,
             Search.Iface search,
-            Ads.Iface ads) {}
+            Ads.Iface ads,
+            UserReview.Iface userReview,
+            ReviewStorage.Iface reviewStorage) {}
 
     private final Service service;
     private final Services services;
@@ -86,9 +93,7 @@ public final class Api {
 
     Answer search(Asked asked) throws TException {
         String query = asked.queryText("q", QUERY);
-        int start = asked.queryNumber("start", 0, 0, START);
-        int n = asked.queryNumber("n", 20, 1, LIST);
-        return Answer.of(Json.of(services.search.find(query, start, n)));
+        return Answer.of(Json.of(services.search.find(query, start(asked), n(asked))));
     }
 
     Answer titles(Asked asked) throws TException {
@@ -131,6 +136,28 @@ public final class Api {
         return Answer.of(Json.of(services.rent.rent(token, movie, key)));
     }
 
+    /** The balance of the user, and a page of the rentals. */
+    Answer rentals(Asked asked) throws TException {
+        String token = asked.userToken(tokens);
+        return Answer.of(Json.of(services.rent.account(token, start(asked), n(asked))));
+    }
+
+    Answer deposit(Asked asked) throws TException {
+        String token = asked.userToken(tokens);
+        int cents = (int) asked.fieldNumber("cents", LEAST_DEPOSIT, MOST_DEPOSIT);
+        String key = asked.fieldText("key", 1, KEY);
+        return Answer.of(Json.of(services.rent.deposit(token, cents, key)));
+    }
+
+    /** The reviews that the user has written, the newest first. */
+    Answer myReviews(Asked asked) throws TException {
+        long user = tokens.user(asked.userToken(tokens));
+        List<Long> ids = services.userReview.page(user, start(asked), n(asked));
+        JsonObject answer = new JsonObject();
+        answer.add("reviews", Json.of(ids.isEmpty() ? List.of() : services.reviewStorage.readMany(ids)));
+        return Answer.of(answer);
+    }
+
     Answer login(Asked asked) throws TException {
         Token token = services.user.login(name(asked), password(asked));
         long seconds = Math.max(0, token.getExpires_s() - Instant.now().getEpochSecond());
@@ -162,6 +189,14 @@ public final class Api {
         JsonObject answer = new JsonObject();
         service.counters().forEach(answer::addProperty);
         return Answer.of(answer);
+    }
+
+    private static int start(Asked asked) throws Problem {
+        return asked.queryNumber("start", 0, 0, START);
+    }
+
+    private static int n(Asked asked) throws Problem {
+        return asked.queryNumber("n", 20, 1, LIST);
     }
 
     private static String name(Asked asked) throws Problem {

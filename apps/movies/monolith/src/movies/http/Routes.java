@@ -28,6 +28,9 @@ final class Routes {
         add("GET", "/api/titles", "titles", (asked, number) -> api.titles(asked));
         add("POST", "/api/review", "review", (asked, number) -> api.review(asked));
         add("POST", "/api/rent", "rent", (asked, number) -> api.rent(asked));
+        add("GET", "/api/rentals", "rentals", (asked, number) -> api.rentals(asked));
+        add("POST", "/api/deposit", "deposit", (asked, number) -> api.deposit(asked));
+        add("GET", "/api/my-reviews", "my-reviews", (asked, number) -> api.myReviews(asked));
         add("POST", "/api/login", "login", (asked, number) -> api.login(asked));
         add("POST", "/api/sign-up", "sign-up", (asked, number) -> api.signUp(asked));
         add("POST", "/api/logout", "", (asked, number) -> api.logout(asked));

@@ -11,10 +11,12 @@ import movies.idl.ComposePage;
 import movies.idl.MovieIdService;
 import movies.idl.RentMovie;
 import movies.idl.ReviewRating;
+import movies.idl.ReviewStorage;
 import movies.idl.Search;
 import movies.idl.Text;
 import movies.idl.UniqueId;
 import movies.idl.User;
+import movies.idl.UserReview;
 
 /** The counterpart of `php`: it answers the HTTP interface, and calls the services. */
 public final class Front {
@@ -38,6 +40,8 @@ public final class Front {
                 service.upstream("review-rating", ReviewRating.Iface.class, new ReviewRating.Client.Factory()),
                 service.upstream("user", User.Iface.class, new User.Client.Factory()),
                 service.upstream("search", Search.Iface.class, new Search.Client.Factory()),
-                service.upstream("ads", Ads.Iface.class, new Ads.Client.Factory()));
+                service.upstream("ads", Ads.Iface.class, new Ads.Client.Factory()),
+                service.upstream("user-review", UserReview.Iface.class, new UserReview.Client.Factory()),
+                service.upstream("review-storage", ReviewStorage.Iface.class, new ReviewStorage.Client.Factory()));
     }
 }

@@ -75,11 +75,12 @@ public final class Monolith {
         ReviewStorage.Iface storage = new ReviewStorageHandler(service, service.store("reviews"), service.cache("reviews"));
         MovieReview.Iface movieReview =
                 new MovieReviewHandler(service, service.store("reviews"), service.cache("reviews"), updateMovie);
+        UserReviewHandler userReview = new UserReviewHandler(service, service.store("users"), service.cache("users"));
         ComposeReview.Iface review = new ComposeReviewHandler(
                 service,
                 storage,
                 movieReview,
-                new UserReviewHandler(service, service.store("users"), service.cache("users")),
+                userReview,
                 // Parts are lost only together with the request that they are of.
                 Clock.now());
         Api.Services services = new Api.Services(
@@ -91,7 +92,9 @@ public final class Monolith {
                 new ReviewRatingHandler(service, review),
                 new UserHandler(service, service.store("users"), review, tokens),
                 new SearchHandler(service, Models.indexInMemory(service)),
-                Models.ads(service));
+                Models.ads(service),
+                userReview,
+                storage);
         return new Api(service, services, tokens, service.limitOf("ads"));
     }
 

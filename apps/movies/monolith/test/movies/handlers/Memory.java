@@ -28,6 +28,11 @@ final class Memory implements Store, Cache {
     }
 
     @Override
+    public List<String> page(String table, String owner, String by, int start, int n) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
     public boolean insert(String table, String id, String doc) {
         return rows.putIfAbsent(table + " " + id, doc) == null;
     }

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +42,25 @@ record JdbcRows(Connection connection) implements Store.Rows {
             }
         }
         return found;
+    }
+
+    static List<String> page(Connection connection, String table, String owner, String by, int start, int n) throws SQLException {
+        // A range of the primary key, since databases are made with an order by code points, in which `$` follows `#`.
+        String text = "SELECT doc::text FROM " + table + " WHERE id > ? AND id < ? ORDER BY (doc->>?)::bigint DESC, id LIMIT ? OFFSET ?";
+        try (PreparedStatement statement = connection.prepareStatement(text)) {
+            statement.setString(1, owner + "#");
+            statement.setString(2, owner + "$");
+            statement.setString(3, by);
+            statement.setInt(4, n);
+            statement.setInt(5, start);
+            List<String> found = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    found.add(rows.getString(1));
+                }
+            }
+            return found;
+        }
     }
 
     static long next(Connection connection, String sequence) throws SQLException {

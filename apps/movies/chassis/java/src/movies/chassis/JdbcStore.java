@@ -73,6 +73,11 @@ final class JdbcStore implements Store {
     }
 
     @Override
+    public List<String> page(String table, String owner, String by, int start, int n) throws Failure {
+        return ask(Span.StoreMethod.GET_MANY, shardOf(owner), connection -> JdbcRows.page(connection, table, owner, by, start, n));
+    }
+
+    @Override
     public boolean insert(String table, String id, String doc) throws Failure {
         String statement = "INSERT INTO " + table + " (id, doc) VALUES (?, ?::jsonb) ON CONFLICT DO NOTHING";
         return change(Span.StoreMethod.INSERT, id, statement, id, doc) > 0;

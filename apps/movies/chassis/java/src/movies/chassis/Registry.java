@@ -10,7 +10,8 @@ final class Registry {
     record Row(int id, List<String> methods) {}
 
     /** The HTTP front, alone or with all services in its process. */
-    private static final Row HTTP = new Row(3, List.of("page", "review", "rent", "search", "titles", "login", "sign-up"));
+    private static final Row HTTP = new Row(3, List.of(
+            "page", "review", "rent", "search", "titles", "login", "sign-up", "rentals", "deposit", "my-reviews"));
 
     private static final Map<String, Row> ROWS = Map.ofEntries(
             Map.entry("front", HTTP),
@@ -25,8 +26,8 @@ final class Registry {
             Map.entry("photos", new Row(11, List.of("read"))),
             Map.entry("videos", new Row(12, List.of("read"))),
             Map.entry("movie-recommender", new Row(13, List.of("like"))),
-            Map.entry("rent-movie", new Row(14, List.of("rent"))),
-            Map.entry("user-auth", new Row(15, List.of("check", "charge"))),
+            Map.entry("rent-movie", new Row(14, List.of("rent", "account", "deposit"))),
+            Map.entry("user-auth", new Row(15, List.of("check", "charge", "balance", "deposit"))),
             Map.entry("unique-id", new Row(19, List.of("upload"))),
             Map.entry("movie-id", new Row(20, List.of("upload"))),
             Map.entry("text", new Row(21, List.of("upload"))),
@@ -49,7 +50,8 @@ final class Registry {
 
     /** Methods that are safe to repeat. Source: the contract of the application. */
     private static final Set<String> IDEMPOTENT = Set.of(
-            "read", "readMany", "page", "like", "find", "titles", "pick", "check", "charge", "apply", "append", "store", "compose", "ping");
+            "read", "readMany", "page", "like", "find", "titles", "pick", "check", "charge", "balance", "account", "deposit", "apply",
+            "append", "store", "compose", "ping");
 
     /** Services whose instance depends on the first argument. Source: the same. */
     private static final Set<String> SHARDED = Set.of("compose-review");

@@ -10,6 +10,13 @@ public interface Store {
     /** The documents found, by key. */
     Map<String, String> getMany(String table, List<String> ids) throws Failure;
 
+    /**
+     * A page of the documents `OWNER#…` of an owner, the greatest number in the field `by` first.
+     *
+     * <p>Cost: it reads all of them.
+     */
+    List<String> page(String table, String owner, String by, int start, int n) throws Failure;
+
     /** False if the key exists. */
     boolean insert(String table, String id, String doc) throws Failure;
 

@@ -24,6 +24,11 @@ final class ReviewListsTest {
         }
 
         @Override
+        public List<String> page(String table, String owner, String by, int start, int n) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
         public boolean insert(String table, String id, String doc) {
             return rows.putIfAbsent(id, doc) == null;
         }
