@@ -6,6 +6,7 @@
 mod browser;
 mod deployment;
 mod descriptions;
+mod each_value;
 mod made;
 mod mariadb;
 mod movies;

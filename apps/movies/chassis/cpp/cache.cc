@@ -105,6 +105,7 @@ void Cache::ask(uint16_t method, const Keys& questions, const Parse& parse) {
 }
 
 Values Cache::ask(const Keys& keys, uint16_t method) {
+  if (shards_.empty()) return {};
   const std::vector<Keys> shards = by_shard(keys);
   Keys questions(shards.size());
   for (size_t shard = 0; shard < shards.size(); shard++) {
@@ -133,7 +134,7 @@ Values Cache::ask(const Keys& keys, uint16_t method) {
 void Cache::set(const std::string& key, const std::string& value, int seconds) { set_many({{key, value}}, seconds); }
 
 void Cache::set_many(const Values& values, int seconds) {
-  if (values.empty()) return;
+  if (values.empty() || shards_.empty()) return;
   Keys questions(shards_.size());
   std::vector<size_t> counts(shards_.size());
   for (const auto& [key, value] : values) {

@@ -113,7 +113,7 @@ void set(Config& config, const Value& value) {
   } else if (!(name = name_in(key, "upstream.")).empty()) {
     config.upstreams[name] = value.addresses();
   } else if (!(name = name_in(key, "cache.")).empty()) {
-    config.caches[name] = value.addresses();
+    config.caches[name] = value.text == "none" ? std::vector<Address>() : value.addresses();
   } else if (!(name = name_in(key, "store.")).empty()) {
     config.stores[name] = value.texts();
   } else if (!(name = name_in(key, "call.", ".deadline_ms")).empty()) {

@@ -38,6 +38,9 @@ func (s *Service) Cache(domain string) (*Cache, error) {
 
 // Delete makes the next read of a key a miss.
 func (c *Cache) Delete(ctx context.Context, key string) {
+	if len(c.shards) == 0 {
+		return
+	}
 	span := startStore(ctx, c.row.id, methodDelete)
 	ctx, cancel := context.WithTimeout(ctx, longestCache)
 	defer cancel()

@@ -142,7 +142,11 @@ func (c *Config) upstreams() []string {
 	return names
 }
 
+// addresses are none for a cache that is `none`.
 func (c *Config) addresses(key string) ([]string, error) {
+	if strings.HasPrefix(key, "cache.") && c.values[key] == "none" {
+		return nil, nil
+	}
 	all, err := c.texts(key)
 	for _, one := range all {
 		err = errors.Join(err, c.address(key, one))

@@ -29,6 +29,7 @@ export class Cache {
 
   /** The bytes; undefined for a miss. */
   async get(context, key) {
+    if (!this.#shards.length) return undefined;
     const value = await this.#ask(context, Method.GET, key, [`get ${key}\r\n`], (inbox) => takeValue(inbox, key));
     if (value) this.#service.counters['cache.hits']++;
     else this.#service.counters['cache.misses']++;
@@ -36,6 +37,7 @@ export class Cache {
   }
 
   async set(context, key, value, seconds) {
+    if (!this.#shards.length) return;
     const bytes = Buffer.from(value);
     const parts = [`set ${key} 0 ${seconds} ${bytes.length}\r\n`, bytes, '\r\n'];
     await this.#ask(context, Method.INSERT, key, parts, takeStored);

@@ -67,7 +67,7 @@ export class Config {
     return this.#addresses(`upstream.${name}`);
   }
 
-  /** The shards of a domain's cache. */
+  /** The shards of a domain's cache; none where there is none. */
   cache(domain) {
     return this.#addresses(`cache.${domain}`);
   }
@@ -84,6 +84,7 @@ export class Config {
   }
 
   #addresses(key) {
+    if (key.startsWith('cache.') && this.#values.get(key) === 'none') return [];
     return this.#texts(key).map((one) => this.#address(key, one));
   }
 

@@ -41,6 +41,17 @@ def _(s):
     return wrong
 
 
+@case("answers where it is to have no cache")
+def _(s):
+    if not s.caches:
+        raise Skip("it has no cache")
+    process = s.start(**{f"cache.{name}": "none" for name in s.caches})
+    try:
+        return good(s, probe(s, process=process))
+    finally:
+        process.close()
+
+
 @case("takes every key that the contract names, and empty ones as none")
 def _(s):
     used = "127.0.0.1:1"

@@ -10,7 +10,7 @@ mod frames;
 mod http;
 mod money;
 mod shards;
-mod site;
+pub(crate) mod site;
 mod twins;
 mod unready;
 mod visit;

@@ -39,7 +39,7 @@ pub(crate) fn planned(settings: &[&str]) -> Option<Plan> {
 }
 
 /// The same of the application `name`, which is the same site.
-fn planned_of(name: &str, settings: &[&str]) -> Option<Plan> {
+pub(crate) fn planned_of(name: &str, settings: &[&str]) -> Option<Plan> {
     let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
     // The folder in which `cargo xtask ci` builds them.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/movies");

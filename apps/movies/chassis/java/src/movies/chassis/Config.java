@@ -164,7 +164,11 @@ public final class Config {
         return names;
     }
 
+    /** Empty for a cache that is `none`. */
     List<InetSocketAddress> addresses(String key) throws ConfigError {
+        if (key.startsWith("cache.") && value(key).equals("none")) {
+            return List.of();
+        }
         List<InetSocketAddress> addresses = new ArrayList<>();
         for (String text : texts(key)) {
             addresses.add(address(key, text));

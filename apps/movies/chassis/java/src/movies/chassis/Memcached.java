@@ -40,6 +40,9 @@ final class Memcached implements Cache {
 
     @Override
     public Map<String, byte[]> getMany(List<String> keys) {
+        if (shards.isEmpty()) {
+            return Map.of();
+        }
         Map<Integer, List<String>> parts = new TreeMap<>();
         for (String key : keys) {
             parts.computeIfAbsent(Jump.shard(key, shards.size()), shard -> new ArrayList<>()).add(key);
@@ -83,7 +86,7 @@ final class Memcached implements Cache {
 
     @Override
     public void set(String key, byte[] value, int expiryS) {
-        if (value.length > LARGEST) {
+        if (value.length > LARGEST || shards.isEmpty()) {
             return;
         }
         byte[] line = ("set " + key + " 0 " + expiryS + " " + value.length + "\r\n").getBytes(StandardCharsets.UTF_8);
@@ -99,6 +102,9 @@ final class Memcached implements Cache {
 
     @Override
     public void delete(String key) {
+        if (shards.isEmpty()) {
+            return;
+        }
         ByteBuffer question = ByteBuffer.wrap(("delete " + key + "\r\n").getBytes(StandardCharsets.UTF_8));
         ask(Jump.shard(key, shards.size()), Span.StoreMethod.DELETE, question, (wire, deadline) -> {
             String answer = wire.readLine(LONGEST_LINE, deadline);
