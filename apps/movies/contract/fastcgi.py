@@ -23,7 +23,8 @@ RECORD = struct.Struct(">BBHHBx")
 # The registry's method for each path of a request.
 METHODS = (("GET /api/movie/[1-9][0-9]*", "page"), ("GET /api/search", "search"), ("GET /api/titles", "titles"), ("POST /api/review", "review"),
            ("POST /api/rent", "rent"), ("POST /api/login", "login"), ("POST /api/sign-up", "sign-up"),
-           ("GET /api/rentals", "rentals"), ("POST /api/deposit", "deposit"), ("GET /api/my-reviews", "my-reviews"))
+           ("GET /api/rentals", "rentals"), ("POST /api/deposit", "deposit"), ("GET /api/my-reviews", "my-reviews"),
+           ("POST /api/logout", "logout"))
 
 
 def method_of(request: str):

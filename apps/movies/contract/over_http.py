@@ -175,6 +175,35 @@ def _(s):
     must(len(page["ads"]) == 3 and all(sorted(one) == ["ad", "link", "text"] for one in page["ads"]), page["ads"])
 
 
+@case("shows other similar films for each film, and none that the user has rented or reviewed")
+def _(s):
+    _, _, token = s.new_user()
+    lists = [s.page(movie, token=token)["similar"] for movie in range(1, 6)]
+    must(len({tuple(one) for one in lists}) > 1, lists)
+    rented, reviewed = lists[0][:2]
+    s.good("POST /api/rent", {"movie": rented, "key": "k"}, token=token)
+    s.good("POST /api/review", {"title": s.page(reviewed)["info"]["title"], "text": "Seen.", "stars": 7}, token=token)
+    similar = s.page(1, token=token)["similar"]
+    must(len(similar) > 0 and not {rented, reviewed} & set(similar), f"{rented} and {reviewed} are not left out of {similar}")
+
+
+@case("counts the stars of a user once for each film")
+def _(s):
+    _, _, token = s.new_user()
+    title, before = s.page(7)["info"]["title"], s.page(7)["rating"]
+    total = before["mean"] * before["count"]
+    for stars in (2, 9, 4):
+        s.good("POST /api/review", {"title": title, "text": f"{stars} stars.", "stars": stars}, token=token)
+        for _ in range(100):
+            now = s.page(7)["rating"]
+            if now["count"] == before["count"] + 1 and abs(now["mean"] * now["count"] - total - stars) < 1e-6:
+                break
+            # An old rating may be kept in memory for some seconds.
+            time.sleep(0.1)
+        else:
+            raise Wrong(f"{before}, then {stars} stars: {now}")
+
+
 @case("pages have reviews from the newest on, as many as are asked for")
 def _(s):
     first = s.page(1, "?reviews=5")
@@ -383,10 +412,36 @@ def _(s):
 
 @case("logs out")
 def _(s):
-    answer = s.ask("POST /api/logout", {}, cookie=s.token(), own=True)
+    name, password, token = s.new_user()
+    answer = s.ask("POST /api/logout", {}, cookie=token, own=True)
     must(answer.status == 200 and answer.json() in ({}, []), answer)
     must(re.match(r"token=; .*Max-Age=0", answer.headers["Set-Cookie"] or ""), answer.headers["Set-Cookie"])
     must(s.ask("POST /api/logout").status == 200, "without a login")
+    must(s.ask("POST /api/logout", {}, token=token).status == 200, "once more")
+    title = s.page(1)["info"]["title"]
+    for line, body in (("POST /api/rent", {"movie": 1, "key": "k"}), ("POST /api/deposit", {"cents": 500, "key": "k"}), ("GET /api/rentals", None),
+                       ("GET /api/my-reviews", None), ("POST /api/review", {"title": title, "text": "No.", "stars": 5})):
+        s.refuses(401, line, body, token=token)
+
+
+@case("logs nobody in for a page of another site")
+def _(s):
+    login = {"name": "user5", "password": "password-5"}
+    for headers in ({"Origin": "https://elsewhere.example"}, {"Origin": "null"}, {"Referer": "http://elsewhere.example/login"}):
+        for path in ("login", "sign-up"):
+            answer = s.ask(f"POST /api/{path}", login, headers=headers)
+            must(answer.status == 403 and answer.json()["error"]["code"] == "FORBIDDEN", f"{headers}: {answer}")
+
+
+@case("slows down wrong passwords of an account, and of no other")
+def _(s):
+    name, password, _ = s.new_user()
+    # At once, since a wait is over after a second.
+    answers = at_once(16, lambda n: s.ask("POST /api/login", {"name": name, "password": f"wrong password {n}"}))
+    late = [answer for answer in answers if answer.status == 429]
+    must(late and all(answer.headers["Retry-After"] == "60" and answer.json()["error"]["code"] == "TOO_MANY" for answer in late), [str(one) for one in answers])
+    must(sum(answer.status == 401 for answer in answers) <= 12, [str(one) for one in answers])
+    s.good("POST /api/login", {"name": "user6", "password": "password-6"})
 
 
 # Reviews.

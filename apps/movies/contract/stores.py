@@ -21,9 +21,9 @@ PORT = 5432
 DOC = "doc jsonb not null"
 # By database and table: the columns after the primary key `id`.
 TABLES = {
-    "movies": {"movies": DOC, "plots": DOC, "persons": DOC, "ratings": DOC, "rated": "", "titles": DOC, "pictures": "data bytea not null"},
+    "movies": {"movies": DOC, "plots": DOC, "persons": DOC, "ratings": DOC, "rated": DOC, "titles": DOC, "pictures": "data bytea not null"},
     "reviews": {"reviews": DOC, "movie_reviews": DOC, "listed": ""},
-    "users": {"users": DOC, "names": DOC, "charges": DOC, "rentals": DOC, "user_reviews": DOC, "listed": ""},
+    "users": {"users": DOC, "names": DOC, "charges": DOC, "rentals": DOC, "user_reviews": DOC, "listed": "", "seen": "", "ended": DOC},
 }
 SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "16MB", "max_connections": "400", "port": str(PORT),
             "log_min_messages": "fatal", "autovacuum": "off"}

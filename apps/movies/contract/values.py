@@ -34,7 +34,7 @@ def special(value):
 
 def _token(env, given):
     user = given["user"]
-    made = vectors.token("ab" * 32 if given.get("secret") else env.secret, user, int(time.time()) + given.get("expires_in_s", 3600))
+    made = vectors.token("ab" * 32 if given.get("secret") else env.secret, user, given.get("expires_s", int(time.time()) + given.get("expires_in_s", 3600)))
     return made[:-1] if given.get("cut") else made
 
 

@@ -28,6 +28,8 @@ enum Code {
   CONFLICT = 409,
   /** More than the service keeps. */
   TOO_LARGE = 413,
+  /** Too many failures before; later it may be right. */
+  TOO_MANY = 429,
   /** A store or a service behind it did not answer. */
   UNAVAILABLE = 503,
 }
@@ -241,7 +243,7 @@ service Videos extends Chassis {
 }
 
 service MovieRecommender extends Chassis {
-  /** Films that this user, or without one those who like this film, would like best. */
+  /** Films that are most like this one, those first that the user would like; without those that the user has rented or reviewed. */
   list<MovieId> like(1: UserId user, 2: MovieId movie, 3: i32 n) throws (1: Refused refused),
 }
 
@@ -294,25 +296,30 @@ service ReviewStorage extends Chassis {
 }
 
 service MovieReview extends Chassis {
-  void append(1: MovieId movie, 2: ReviewId review, 3: i32 stars) throws (1: Refused refused),
+  void append(1: MovieId movie, 2: ReviewId review, 3: i32 stars, 4: UserId user) throws (1: Refused refused),
   /** The newest first. */
   list<ReviewId> page(1: MovieId movie, 2: i32 start, 3: i32 n) throws (1: Refused refused),
 }
 
 service UserReview extends Chassis {
-  void append(1: UserId user, 2: ReviewId review) throws (1: Refused refused),
+  void append(1: UserId user, 2: ReviewId review, 3: MovieId movie) throws (1: Refused refused),
   /** The newest first. */
   list<ReviewId> page(1: UserId user, 2: i32 start, 3: i32 n) throws (1: Refused refused),
 }
 
 service UpdateMovie extends Chassis {
-  /** Counts a review once, however often it is asked. */
-  void apply(1: MovieId movie, 2: ReviewId review, 3: i32 stars) throws (1: Refused refused),
+  /** Counts the stars of a user once: those of the newest review. */
+  void apply(1: MovieId movie, 2: ReviewId review, 3: i32 stars, 4: UserId user) throws (1: Refused refused),
 }
 
 service User extends Chassis {
   UserId signUp(1: string name, 2: string password) throws (1: Refused refused),
-  Token login(1: string name, 2: string password) throws (1: Refused refused),
+  /** Slower after wrong passwords. `source`: the address that it is asked from; empty where it is not known. */
+  Token login(1: string name, 2: string password, 3: string source) throws (1: Refused refused),
+  /** Ends a token before its time; nothing where it has ended. */
+  void logout(1: string token) throws (1: Refused refused),
+  /** The user of a token that has not ended. */
+  UserId check(1: string token) throws (1: Refused refused),
   UserId upload(1: RequestId request, 2: string token) throws (1: Refused refused),
 }
 

@@ -112,7 +112,9 @@ func (s *Store) exec(ctx context.Context, method int, key, statement string, val
 }
 
 func (s *Store) ask(ctx context.Context, method int, key string, work func(*pgxpool.Conn) error) error {
-	return s.askShard(ctx, method, s.shards[shardOf(key, len(s.shards))], work)
+	// `OWNER#…` is on its owner's shard.
+	owner, _, _ := strings.Cut(key, "#")
+	return s.askShard(ctx, method, s.shards[shardOf(owner, len(s.shards))], work)
 }
 
 func (s *Store) askShard(ctx context.Context, method int, shard *pgxpool.Pool, work func(*pgxpool.Conn) error) error {

@@ -38,16 +38,22 @@ func (t *Tokens) Make(user, expires int64) string {
 
 // User is whose token it is. Errors: *idl.Refused.
 func (t *Tokens) User(token string, now time.Time) (int64, error) {
+	user, _, err := t.Parts(token, now)
+	return user, err
+}
+
+// Parts are the user and the expiry of a token. Errors: *idl.Refused.
+func (t *Tokens) Parts(token string, now time.Time) (user, expires int64, err error) {
 	parts := tokenForm.FindStringSubmatch(token)
 	if parts == nil || !hmac.Equal([]byte(t.mac(parts[1]+"."+parts[2])), []byte(parts[3])) {
-		return 0, Refuse(idl.Code_UNAUTHORIZED, "this is not a token that was given out here")
+		return 0, 0, Refuse(idl.Code_UNAUTHORIZED, "this is not a token that was given out here")
 	}
-	user, err := strconv.ParseInt(parts[1], 10, 64)
+	user, err = strconv.ParseInt(parts[1], 10, 64)
 	expires, err2 := strconv.ParseInt(parts[2], 10, 64)
 	if err != nil || err2 != nil || expires <= now.Unix() {
-		return 0, Refuse(idl.Code_UNAUTHORIZED, "the token has expired; log in again")
+		return 0, 0, Refuse(idl.Code_UNAUTHORIZED, "the token has expired; log in again")
 	}
-	return user, nil
+	return user, expires, nil
 }
 
 func (t *Tokens) mac(text string) string {

@@ -9,7 +9,7 @@ final class Registry
 {
     /** By name: the number, the service of the interface, its methods. */
     private const SERVICES = [
-        'php' => [3, '', ['page', 'review', 'rent', 'search', 'titles', 'login', 'sign-up', 'rentals', 'deposit', 'my-reviews']],
+        'php' => [3, '', ['page', 'review', 'rent', 'search', 'titles', 'login', 'sign-up', 'rentals', 'deposit', 'my-reviews', 'logout']],
         'compose-page' => [4, 'ComposePage', ['compose']],
         'rent-movie' => [14, 'RentMovie', ['rent', 'account', 'deposit']],
         'user-auth' => [15, 'UserAuth', ['check', 'charge', 'balance', 'deposit']],
@@ -19,13 +19,13 @@ final class Registry
         'review-rating' => [22, 'ReviewRating', ['upload']],
         'review-storage' => [24, 'ReviewStorage', ['store', 'readMany']],
         'user-review' => [26, 'UserReview', ['append', 'page']],
-        'user' => [28, 'User', ['signUp', 'login', 'upload']],
+        'user' => [28, 'User', ['signUp', 'login', 'upload', 'logout', 'check']],
         'search' => [29, 'Search', ['find', 'titles']],
         'ads' => [30, 'Ads', ['pick']],
     ];
     private const STORES = ['movies-db' => 33, 'reviews-db' => 36, 'users-db' => 37];
     /** Methods that are safe to repeat, and so are repeated when a connection breaks. */
-    private const IDEMPOTENT = ['compose', 'find', 'titles', 'pick', 'check', 'charge', 'account', 'deposit', 'page', 'readMany', 'ping'];
+    private const IDEMPOTENT = ['compose', 'find', 'titles', 'pick', 'check', 'charge', 'account', 'deposit', 'page', 'readMany', 'logout', 'ping'];
 
     public static function id(string $service): int
     {

@@ -13,6 +13,18 @@ final class Token
     /** Errors: `Refused` if it is invalid or has expired. */
     public static function user(string $token, string $secret, int $now): int
     {
+        return self::parts($token, $secret, $now)[0];
+    }
+
+    /**
+     * User and expiry.
+     *
+     * Errors: `Refused` if it is invalid or has expired.
+     *
+     * @return array{int, int}
+     */
+    public static function parts(string $token, string $secret, int $now): array
+    {
         if (preg_match('/^([1-9][0-9]{0,18})\.([1-9][0-9]{0,18})\.([0-9a-f]{64})$/D', $token, $found) !== 1
             || !hash_equals(hash_hmac('sha256', "$found[1].$found[2]", $secret), $found[3])) {
             throw self::refused('this is not a token that was given out here');
@@ -21,7 +33,7 @@ final class Token
         if ((string) (int) $found[1] !== $found[1] || (string) (int) $found[2] !== $found[2] || (int) $found[2] <= $now) {
             throw self::refused('the token has expired; log in again');
         }
-        return (int) $found[1];
+        return [(int) $found[1], (int) $found[2]];
     }
 
     private static function refused(string $what): Refused

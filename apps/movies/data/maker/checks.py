@@ -153,7 +153,9 @@ def reviewed(this: Check, movies: dict, reviews: dict) -> None:
         "ratings: not the stars of the reviews",
     )
     pairs = {f"{doc['movie']}:{key}" for key, doc in reviews.items()}
-    this.that(this.keys("movies/rated") == pairs, "rated: not the reviews")
+    rated = {f"{doc['movie']}:{doc['user']}": {"review": int(key), "stars": doc["stars"]} for key, doc in reviews.items()}
+    this.that(len(rated) == len(reviews), "reviews: a user has two of a film")
+    this.that(this.docs("movies/rated") == rated, "rated: not the reviews")
     this.that(this.keys("reviews/listed") == pairs, "reviews/listed: not the reviews")
     this.that(min(counts.values()) >= min(taste.LEAST, users) and len(counts) == len(movies), "reviews: a film has too few")
     this.that(this.docs("reviews/movie_reviews") == buckets(of_movies), "movie_reviews: not the reviews of the films")
@@ -191,6 +193,8 @@ def users(this: Check, reviews: dict) -> None:
     this.that(this.docs("users/user_reviews") == buckets(of_users), "user_reviews: not the reviews of the users")
     pairs = {f"{doc['user']}:{key}" for key, doc in reviews.items()}
     this.that(this.keys("users/listed") == pairs, "users/listed: not the reviews")
+    seen = {f"{doc['user']}#{doc['movie']}" for doc in reviews.values()}
+    this.that(this.keys("users/seen") == seen, "users/seen: not the films of the reviews")
     this.that(not this.docs("users/charges") and not this.docs("users/rentals"), "charges, rentals: they are not empty")
 
 

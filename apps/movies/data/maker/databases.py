@@ -26,7 +26,12 @@ def movies(plan: Plan, folder: Path, progress: Progress) -> list[Path]:
         "ratings": (
             row(str(film.movie), doc({"count": int(counts[film.movie]), "sum": int(sums[film.movie])})) for film in films
         ),
-        "rated": pairs(reviews.movie),
+        "rated": (
+            row(f"{movie}:{user}", doc({"review": at, "stars": stars}))
+            for at, (movie, user, stars) in enumerate(
+                zip(reviews.movie.tolist(), reviews.user.tolist(), reviews.stars.tolist()), 1
+            )
+        ),
         "titles": (row(film.title.lower(), doc({"movie": film.movie})) for film in films),
     }
     return written(folder, tables, progress)
@@ -121,7 +126,8 @@ def users(plan: Plan, folder: Path, progress: Progress) -> list[Path]:
 def lists(plan: Plan, folder: Path, progress: Progress) -> list[Path]:
     """The lists of users who wrote reviews; the others have none."""
     of = plan.reviews
-    return written(folder, {"user_reviews": buckets(of.user), "listed": pairs(of.user)}, progress)
+    seen = (row(f"{user}#{movie}") for user, movie in zip(of.user.tolist(), of.movie.tolist()))
+    return written(folder, {"user_reviews": buckets(of.user), "listed": pairs(of.user), "seen": seen}, progress)
 
 
 def pairs(owner: np.ndarray) -> Iterator[str]:

@@ -57,10 +57,10 @@ void ComposeReviewHandler::store(const Review& review) {
       service_.records, storage_, [&](auto& client) { client.send_store(review); }, [](auto& client) { client.recv_store(); });
   chassis::Calls lists(service_.records);
   lists.start(
-      movie_review_, [&](auto& client) { client.send_append(review.movie, review.review, review.stars); },
+      movie_review_, [&](auto& client) { client.send_append(review.movie, review.review, review.stars, review.user); },
       [](auto& client) { client.recv_append(); });
   lists.start(
-      user_review_, [&](auto& client) { client.send_append(review.user, review.review); },
+      user_review_, [&](auto& client) { client.send_append(review.user, review.review, review.movie); },
       [](auto& client) { client.recv_append(); });
   lists.finish_all();
 }

@@ -8,17 +8,16 @@ import scala.util.Using
 
 /** Factors of users and films: `rank` numbers each, made by analytics or the data set. Rows begin at 1. */
 final class Factors private (val rank: Int, val users: Int, val movies: Int, values: FloatBuffer) {
-  import Factors.Score
+  import Factors.{Score, Taste}
 
-  /** The best films for the user, except `without`; films similar to it if the user is unknown. */
-  def best(user: Long, without: Int, n: Int): Seq[Int] = {
+  /** The films most like this one, of which the user's taste moves the better ones forward; except itself and `without`. */
+  def best(user: Long, film: Int, without: Set[Int], n: Int): Seq[Int] = {
+    val own = at(film)
     val row = if (user >= 1 && user <= users) (user.toInt - 1) * rank else -1
-    if (row >= 0 && length(row) > 0) top(n, without, movie => dot(row, at(movie)))
-    else {
-      val own = at(without)
-      top(n, without, movie => dot(own, at(movie)) / math.max(length(own) * length(at(movie)), Float.MinPositiveValue.toDouble))
-    }
+    top(n, without + film, movie => cosine(own, at(movie)) + (if (row < 0) 0 else Taste * cosine(row, at(movie))))
   }
+
+  private def cosine(a: Int, b: Int): Double = dot(a, b) / math.max(length(a) * length(b), Float.MinPositiveValue.toDouble)
 
   /** The user's factors, else the film's; empty if neither is known. A user without reviews and rentals has zeros. */
   def row(user: Long, movie: Long): Array[Float] = {
@@ -29,10 +28,10 @@ final class Factors private (val rank: Int, val users: Int, val movies: Int, val
   private def copy(row: Int): Array[Float] = Array.tabulate(rank)(k => values.get(row + k))
 
   /** The `n` highest scores, the highest first, and of equal ones the lower number. */
-  private def top(n: Int, without: Int, scoreOf: Int => Double): Seq[Int] = {
+  private def top(n: Int, without: Set[Int], scoreOf: Int => Double): Seq[Int] = {
     // The worst of the kept films is the first to go.
     val kept = new java.util.PriorityQueue[Score](n + 1, (a: Score, b: Score) => b.compareTo(a))
-    for (movie <- 1 to movies if movie != without) {
+    for (movie <- 1 to movies if !without(movie)) {
       kept.add(Score(scoreOf(movie), movie))
       if (kept.size > n) kept.poll(): Unit
     }
@@ -59,6 +58,8 @@ object Factors {
   /** Nothing is known. */
   val none = new Factors(0, 0, 0, FloatBuffer.allocate(0))
 
+  /** Weight of the user's taste: the film that is shown counts four times as much. */
+  private val Taste = 0.25
   /** Source of the format: the contract of the application. */
   private val Magic = "ALS1"
   private val Head = 16

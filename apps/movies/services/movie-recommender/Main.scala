@@ -12,7 +12,7 @@ object Main {
       handler => new MovieRecommender.Processor[MovieRecommender.Iface](handler),
       service => {
         val factors = new Newest(service.config.neededData, ".factors", Factors.read, Factors.none, service.log)
-        new MovieRecommenderHandler(service, () => factors.value)
+        new MovieRecommenderHandler(service, service.store("users"), () => factors.value)
       }
     )
 }

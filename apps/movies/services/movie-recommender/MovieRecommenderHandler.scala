@@ -4,11 +4,11 @@ import java.lang.{Long => JLong}
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
-import movies.chassis.{Checks, Handler}
+import movies.chassis.{Checks, Handler, Store}
 import movies.idl.{Chassis, Code, MovieRecommender, Refused}
 
-/** Which films a user would like, by the newest factors. */
-final class MovieRecommenderHandler(process: Chassis.Iface, factors: () => Factors) extends Handler(process) with MovieRecommender.Iface {
+/** Which films are like one, by the newest factors. */
+final class MovieRecommenderHandler(process: Chassis.Iface, store: Store, factors: () => Factors) extends Handler(process) with MovieRecommender.Iface {
 
   override def like(user: Long, movie: Long, n: Int): JList[JLong] = {
     Checks.range("user", user, 0, Long.MaxValue)
@@ -18,6 +18,9 @@ final class MovieRecommenderHandler(process: Chassis.Iface, factors: () => Facto
     val known = factors()
     if (movie > known.movies) throw new Refused(Code.NOT_FOUND, s"film $movie is not known; there are factors of ${known.movies}")
     if (n == 0) JList.of()
-    else known.best(user, movie.toInt, n).map(best => JLong.valueOf(best.toLong)).asJava
+    else known.best(user, movie.toInt, seen(user), n).map(best => JLong.valueOf(best.toLong)).asJava
   }
+
+  /** What the user has rented or reviewed. */
+  private def seen(user: Long): Set[Int] = if (user == 0) Set.empty else store.ofOwner("seen", user.toString).asScala.flatMap(_.toIntOption).toSet
 }

@@ -23,13 +23,14 @@ public final class MovieReviewHandler extends Handler implements MovieReview.Ifa
     }
 
     @Override
-    public void append(long movie, long review, int stars) throws TException {
+    public void append(long movie, long review, int stars, long user) throws TException {
         Checks.number("movie", movie);
         Checks.number("review", review);
         Checks.stars(stars);
+        Checks.number("user", user);
         lists.append(movie, review);
-        // Also for a review that was listed before: then this may have been left undone. It counts each review once.
-        updateMovie.apply(movie, review, stars);
+        // Also for a review that was listed before: then this may have been left undone. It counts each user once.
+        updateMovie.apply(movie, review, stars, user);
     }
 
     @Override

@@ -36,6 +36,7 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
     private static final int LONGEST_KEY = 64;
     /** Changes nothing where another request was first. */
     private static final String KEEP = """
+            WITH seen AS (INSERT INTO seen (id) VALUES (?) ON CONFLICT DO NOTHING)
             INSERT INTO rentals AS r (id, doc) VALUES (?, ?::jsonb)
             ON CONFLICT (id) DO UPDATE SET doc = excluded.doc WHERE (r.doc->>'number')::bigint < (excluded.doc->>'number')::bigint""";
 
@@ -82,7 +83,7 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
         Rental rental = new Rental(
                 video.getMovie(), video.getClip(), video.getCents(), Instant.now().getEpochSecond() + SignedAddress.LIFE_S,
                 charge.getBalance_cents(), key, number);
-        if (store.update(Long.toString(user), KEEP, id, rental.document()) == 0) {
+        if (store.update(Long.toString(user), KEEP, id, id, rental.document()) == 0) {
             rental = Rental.of(store.get("rentals", id));
             if (rental == null) {
                 throw new Failure.Unavailable("users-db: a rental is gone that was there");

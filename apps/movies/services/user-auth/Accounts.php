@@ -23,37 +23,55 @@ final class Accounts
 
     public function check(?string $token): int
     {
-        return Token::user((string) $token, $this->secret, time());
+        return $this->with($token, static fn (Store $store, int $user): int => $user);
+    }
+
+    /**
+     * Does `$work` for the user of a token that was not ended, in a transaction.
+     *
+     * @template T
+     * @param callable(Store, int): T $work
+     * @return T
+     */
+    private function with(?string $token, callable $work): mixed
+    {
+        [$user, $expires] = Token::parts((string) $token, $this->secret, time());
+        return $this->store->update((string) $user, static function (Store $store) use ($user, $expires, $work): mixed {
+            if ($store->get('ended', "$user#$expires") !== null) {
+                throw self::refused(Code::UNAUTHORIZED, 'the token was ended by a log-out; log in again');
+            }
+            return $work($store, $user);
+        });
     }
 
     public function balance(?string $token): Balance
     {
-        $user = $this->check($token);
-        $account = $this->store->update((string) $user, static fn (Store $store): ?array => $store->get('users', (string) $user))
-            ?? throw self::none($user);
-        return new Balance(['user' => $user, 'balance_cents' => $account['balance_cents']]);
+        return $this->with($token, static function (Store $store, int $user): Balance {
+            $account = $store->get('users', (string) $user) ?? throw self::none($user);
+            return new Balance(['user' => $user, 'balance_cents' => $account['balance_cents']]);
+        });
     }
 
     /** Takes the money once for each key of a user: the primary key of `charges` has both. */
     public function charge(?string $token, ?int $cents, ?string $key): Charge
     {
-        $user = $this->check($token);
+        Token::user((string) $token, $this->secret, time());
         self::checkKey((string) $key);
         if ($cents === null || $cents < 0 || $cents > self::MOST) {
             throw self::refused(Code::BAD_REQUEST, "$cents cents cannot be charged, but 0 to " . self::MOST);
         }
-        return $this->store->update((string) $user, fn (Store $store): Charge => self::take($store, $user, $cents, $key));
+        return $this->with($token, static fn (Store $store, int $user): Charge => self::take($store, $user, $cents, $key));
     }
 
     /** Adds money, as a charge below zero. */
     public function deposit(?string $token, ?int $cents, ?string $key): Charge
     {
-        $user = $this->check($token);
+        Token::user((string) $token, $this->secret, time());
         self::checkKey((string) $key);
         if ($cents === null || $cents < 1 || $cents > self::MOST) {
             throw self::refused(Code::BAD_REQUEST, "$cents cents cannot be added, but 1 to " . self::MOST);
         }
-        return $this->store->update((string) $user, fn (Store $store): Charge => self::take($store, $user, -$cents, "+$key"));
+        return $this->with($token, static fn (Store $store, int $user): Charge => self::take($store, $user, -$cents, "+$key"));
     }
 
     private static function checkKey(string $key): void

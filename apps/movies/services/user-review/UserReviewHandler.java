@@ -13,17 +13,23 @@ import movies.idl.UserReview;
 
 /** Which reviews a user wrote. */
 public final class UserReviewHandler extends Handler implements UserReview.Iface {
+    private static final String SEE = "INSERT INTO seen (id) VALUES (?) ON CONFLICT DO NOTHING";
+
+    private final Store store;
     private final ReviewLists lists;
 
     public UserReviewHandler(Chassis.Iface process, Store store, Cache cache) {
         super(process);
+        this.store = store;
         lists = new ReviewLists(store, cache, "user_reviews", "ur");
     }
 
     @Override
-    public void append(long user, long review) throws Refused, Failure {
+    public void append(long user, long review, long movie) throws Refused, Failure {
         Checks.number("user", user);
         Checks.number("review", review);
+        Checks.number("movie", movie);
+        store.update(Long.toString(user), SEE, user + "#" + movie);
         lists.append(user, review);
     }
 

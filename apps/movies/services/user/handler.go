@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,6 +18,17 @@ const (
 	mostPassword  = 72 // Bytes that bcrypt uses.
 )
 
+// Of a name that is none, and of an address of IPv6 with its zone. Units: bytes.
+const (
+	mostName   = 64
+	mostSource = 64
+)
+
+// endToken also removes the tokens of the user that have expired since.
+const endToken = `
+WITH old AS (DELETE FROM ended WHERE id > $3 AND id < $4 AND (doc->>'expires_s')::bigint < $5)
+INSERT INTO ended (id, doc) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+
 // startBalance pays for some five rentals; a user adds more. Users of the data set begin with 1 000 000.00, which no load spends. Units: cents.
 const startBalance = 2_000
 
@@ -29,6 +41,7 @@ type handler struct {
 	reviews   *chassis.Upstream
 	tokens    *chassis.Tokens
 	passwords *passwords
+	throttle  *throttle
 }
 
 // Documents of `users` and `names`.
@@ -41,6 +54,10 @@ type (
 	}
 	owner struct {
 		User int64 `json:"user"`
+	}
+	// ending is a document of `ended`.
+	ending struct {
+		ExpiresS int64 `json:"expires_s"`
 	}
 )
 
@@ -88,14 +105,23 @@ func orTaken(err error, given string) error {
 }
 
 // Login says neither by its answer nor by its time whether a name exists.
-func (h *handler) Login(ctx context.Context, given, password string) (*idl.Token, error) {
+func (h *handler) Login(ctx context.Context, given, password, source string) (*idl.Token, error) {
+	account := strings.ToLower(given)
+	if len(given) > mostName || len(source) > mostSource {
+		return nil, chassis.Refuse(idl.Code_BAD_REQUEST, "the name has %d bytes and the source %d, and may have %d and %d", len(given), len(source), mostName, mostSource)
+	}
+	if wait := h.throttle.begin(account, source, time.Now()); wait > 0 {
+		return nil, chassis.Refuse(idl.Code_TOO_MANY, "too many wrong passwords; try again in %d s", int(wait.Seconds())+1)
+	}
 	a, err := h.accountOf(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	if len(password) > mostPassword || !h.passwords.check(a.Hash, password) {
+		h.throttle.failed(account, source, time.Now())
 		return nil, chassis.Refuse(idl.Code_UNAUTHORIZED, "the name or the password is wrong")
 	}
+	h.throttle.succeeded(account, source)
 	expires := time.Now().Add(chassis.TokenLife).Unix()
 	return &idl.Token{Token: h.tokens.Make(a.User, expires), User: idl.UserId(a.User), ExpiresS: expires}, nil
 }
@@ -115,13 +141,47 @@ func (h *handler) accountOf(ctx context.Context, given string) (account, error) 
 	return a, err
 }
 
+// Logout ends a token. The row is kept until the user's next log-out after the token's expiry.
+func (h *handler) Logout(ctx context.Context, token string) error {
+	user, expires, err := h.tokens.Parts(token, time.Now())
+	if err != nil {
+		return err
+	}
+	key := strconv.FormatInt(user, 10)
+	_, err = h.store.Update(ctx, key, endToken, tokenID(user, expires), ending{expires}, key+"#", key+"$", time.Now().Unix())
+	return err
+}
+
+// Check is the user of a token that was not ended.
+func (h *handler) Check(ctx context.Context, token string) (idl.UserId, error) {
+	user, expires, err := h.tokens.Parts(token, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	if ended, err := h.store.Get(ctx, "ended", tokenID(user, expires), &ending{}); err != nil || ended {
+		return 0, orEnded(err)
+	}
+	return idl.UserId(user), nil
+}
+
+func orEnded(err error) error {
+	if err != nil {
+		return err
+	}
+	return chassis.Refuse(idl.Code_UNAUTHORIZED, "the token was ended by a log-out; log in again")
+}
+
+func tokenID(user, expires int64) string {
+	return fmt.Sprintf("%d#%d", user, expires)
+}
+
 // Upload is the part of a review that says whose it is.
 func (h *handler) Upload(ctx context.Context, request idl.RequestId, token string) (idl.UserId, error) {
-	user, err := h.tokens.User(token, time.Now())
+	user, err := h.Check(ctx, token)
 	if err != nil {
 		return 0, err
 	}
 	// A generated client remembers its last answer, so that each call needs its own.
-	_, err = idl.NewComposeReviewClient(h.reviews).Put(chassis.WithReplica(ctx, int64(request)), request, &idl.Part{Kind: idl.PartKind_USER, Number: user})
+	_, err = idl.NewComposeReviewClient(h.reviews).Put(chassis.WithReplica(ctx, int64(request)), request, &idl.Part{Kind: idl.PartKind_USER, Number: int64(user)})
 	return idl.UserId(user), err
 }

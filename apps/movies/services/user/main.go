@@ -27,5 +27,5 @@ func wire(s *chassis.Service) (chassis.Processor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idl.NewUserProcessor(&handler{chassis.Base{Service: s}, store, reviews, tokens, passwords}), nil
+	return idl.NewUserProcessor(&handler{chassis.Base{Service: s}, store, reviews, tokens, passwords, newThrottle()}), nil
 }

@@ -7,7 +7,7 @@ SELECT 'persons', count(*), coalesce(sum(jsonb_hash_extended(doc, hashtextextend
 UNION ALL
 SELECT 'ratings', count(*), coalesce(sum(jsonb_hash_extended(doc, hashtextextended(id, 0))::numeric), 0) FROM ratings
 UNION ALL
-SELECT 'rated', count(*), coalesce(sum(hashtextextended(id, 0)::numeric), 0) FROM rated
+SELECT 'rated', count(*), coalesce(sum(jsonb_hash_extended(doc, hashtextextended(id, 0))::numeric), 0) FROM rated
 UNION ALL
 SELECT 'titles', count(*), coalesce(sum(jsonb_hash_extended(doc, hashtextextended(id, 0))::numeric), 0) FROM titles
 UNION ALL

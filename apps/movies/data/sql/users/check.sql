@@ -10,4 +10,6 @@ UNION ALL
 SELECT 'user_reviews', count(*), coalesce(sum(jsonb_hash_extended(doc, hashtextextended(id, 0))::numeric), 0) FROM user_reviews
 UNION ALL
 SELECT 'listed', count(*), coalesce(sum(hashtextextended(id, 0)::numeric), 0) FROM listed
+UNION ALL
+SELECT 'seen', count(*), coalesce(sum(hashtextextended(id, 0)::numeric), 0) FROM seen
 ORDER BY 1;

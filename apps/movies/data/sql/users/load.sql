@@ -10,5 +10,6 @@ BEGIN;
 \copy rentals FROM 'rentals.tsv'
 \copy user_reviews FROM 'user_reviews.tsv'
 \copy listed FROM 'listed.tsv'
+\copy seen FROM 'seen.tsv'
 COMMIT;
-VACUUM (ANALYZE) users, names, charges, rentals, user_reviews, listed;
+VACUUM (ANALYZE) users, names, charges, rentals, user_reviews, listed, seen;

@@ -11,6 +11,10 @@ CREATE TABLE charges (id text PRIMARY KEY, doc jsonb NOT NULL);
 -- "U#M": {"movie", "clip", "cents", "expires_s", "balance_cents", "key", "number"}, the last rental of the film: the balance after it,
 -- the key that asked for it, and how many of this film there were up to it.
 CREATE TABLE rentals (id text PRIMARY KEY, doc jsonb NOT NULL);
+-- "U#EXPIRY": {"expires_s"}, a token of the user that was ended before its time.
+CREATE TABLE ended (id text PRIMARY KEY, doc jsonb NOT NULL);
+-- "U#M": the user has rented or reviewed the film.
+CREATE TABLE seen (id text PRIMARY KEY);
 -- U: {"n"}, how many; "U#k": {"reviews": [R..]}, bucket k from 0 on of 20, the oldest first.
 CREATE TABLE user_reviews (id text PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 70);
 -- "U:R": this review is in its bucket.

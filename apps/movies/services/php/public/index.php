@@ -27,7 +27,7 @@ const ROUTES = [
     ['GET', '/api/my-reviews', 'myReviews', 'my-reviews'],
     ['POST', '/api/login', 'login', 'login'],
     ['POST', '/api/sign-up', 'signUp', 'sign-up'],
-    ['POST', '/api/logout', 'logout', null],
+    ['POST', '/api/logout', 'logout', 'logout'],
     ['GET', '/api/.ready', 'ready', null],
     ['GET', '/api/.counters', 'counters', null],
 ];

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Movies\Php;
 
-use Movies\Chassis\{Call, Caller, Counts, Failure, Token};
+use Movies\Chassis\{Call, Caller, Counts, Failure};
 use Movies\Idl\{Code, Page, Refused};
 
 /** Operations of the HTTP interface. */
@@ -119,7 +119,8 @@ final class Api
     /** The reviews that the user has written, the newest first. */
     public function myReviews(): Answer
     {
-        $user = Token::user($this->request->userToken($this->secret, time()), $this->secret, time());
+        $token = $this->request->userToken($this->secret, time());
+        $user = $this->caller->start('user', 'check', $token)->result();
         $ids = $this->caller->start('user-review', 'page', $user, ...$this->part())->result();
         $reviews = $ids === [] ? [] : $this->caller->start('review-storage', 'readMany', $ids)->result();
         return new Answer(['reviews' => $reviews]);
@@ -128,7 +129,7 @@ final class Api
     public function login(): Answer
     {
         [$name, $password] = $this->credentials();
-        $token = $this->caller->start('user', 'login', $name, $password)->result();
+        $token = $this->caller->start('user', 'login', $name, $password, $this->request->source())->result();
         return Answer::login($token, $token->token, max(0, $token->expires_s - time()));
     }
 
@@ -141,8 +142,15 @@ final class Api
 
     public function logout(): Answer
     {
-        // For the rule of the cookie: no other site ends a login.
-        $this->request->token();
+        // By the rule of the cookie no other site ends a login.
+        $token = $this->request->token();
+        if ($token !== '') {
+            try {
+                $this->caller->start('user', 'logout', $token)->result();
+            } catch (Refused) {
+                // It has expired, or is none.
+            }
+        }
         return Answer::login(new \stdClass(), '', 0);
     }
 
@@ -172,6 +180,7 @@ final class Api
     /** @return array{string, string} */
     private function credentials(): array
     {
+        $this->request->checkOrigin();
         return [
             $this->request->fieldText('name', 1, self::NAME),
             $this->request->fieldText('password', ...self::PASSWORD),

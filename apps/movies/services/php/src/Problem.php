@@ -12,6 +12,9 @@ use Movies\Idl\Refused;
 /** Error of a request: a status of HTTP, its name, and a sentence. */
 final class Problem extends \RuntimeException
 {
+    /** After too many wrong passwords. Source: the service user. Units: s. */
+    private const LONGEST_WAIT = '60';
+
     /** @param array<string, string> $headers further headers of the answer */
     public function __construct(
         public readonly int $status,
@@ -47,6 +50,7 @@ final class Problem extends \RuntimeException
         if ($name === null || $refused->code === Code::UNAVAILABLE) {
             return new self(503, 'UNAVAILABLE', (string) $refused->what, Outcome::Failed, ['Retry-After' => '1']);
         }
-        return new self($refused->code, $name, (string) $refused->what);
+        $headers = $refused->code === Code::TOO_MANY ? ['Retry-After' => self::LONGEST_WAIT] : [];
+        return new self($refused->code, $name, (string) $refused->what, Outcome::Refused, $headers);
     }
 }

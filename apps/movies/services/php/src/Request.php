@@ -115,6 +115,28 @@ final class Request
         return $cookie;
     }
 
+    /** The address that the request comes from. */
+    public function source(): string
+    {
+        return self::text($this->server['REMOTE_ADDR'] ?? null) ?? '';
+    }
+
+    /**
+     * Errors: a browser says that the request comes from a page of another site, which could log a visitor in as someone else. Programs
+     * say nothing.
+     */
+    public function checkOrigin(): void
+    {
+        $from = $this->header('ORIGIN');
+        $page = $from !== '' ? $from : $this->header('REFERER');
+        $host = parse_url($page, PHP_URL_HOST);
+        $port = parse_url($page, PHP_URL_PORT);
+        $own = strtolower($this->header('HOST'));
+        if ($page !== '' && (!is_string($host) || strtolower($host) . ($port ? ":$port" : '') !== $own)) {
+            throw new Problem(403, 'FORBIDDEN', 'a login comes from a page of this site, and not from another one');
+        }
+    }
+
     /** The user whom a page is for; 0 for a visitor, and for one whose cookie has expired. */
     public function user(string $secret, int $now): int
     {

@@ -73,11 +73,11 @@ public final class ComposeReviewHandler extends Handler implements ComposeReview
     private void store(Review review) throws TException {
         storage.store(review);
         try (Later<?> ofMovie = Later.ask(movieReview, asked -> {
-                    asked.append(review.getMovie(), review.getReview(), review.getStars());
+                    asked.append(review.getMovie(), review.getReview(), review.getStars(), review.getUser());
                     return null;
                 });
                 Later<?> ofUser = Later.ask(userReview, asked -> {
-                    asked.append(review.getUser(), review.getReview());
+                    asked.append(review.getUser(), review.getReview(), review.getMovie());
                     return null;
                 })) {
             ofMovie.get();

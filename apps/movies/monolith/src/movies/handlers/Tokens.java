@@ -31,6 +31,18 @@ public final class Tokens {
         return named + "." + HexFormat.of().formatHex(hmac(named));
     }
 
+    /** The key of a token that {@link #user} takes among those that were ended. */
+    static String id(String token) {
+        return token.substring(0, token.lastIndexOf('.')).replace('.', '#');
+    }
+
+    /** Errors: `Refused`, if a log-out has ended the token. */
+    static void checkIsAlive(String ended) throws Refused {
+        if (ended != null) {
+            throw new Refused(Code.UNAUTHORIZED, "the token was ended by a log-out; log in again");
+        }
+    }
+
     /** The token's user. Errors: `Refused` if it is invalid or has expired. */
     public long user(String token) throws Refused {
         return user(token, Instant.now().getEpochSecond());

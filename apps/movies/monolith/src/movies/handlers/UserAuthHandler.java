@@ -33,8 +33,10 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     }
 
     @Override
-    public long check(String token) throws Refused {
-        return tokens.user(token);
+    public long check(String token) throws TException {
+        long user = tokens.user(token);
+        Tokens.checkIsAlive(store.get("ended", Tokens.id(token)));
+        return user;
     }
 
     @Override
@@ -50,23 +52,23 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     /** Takes the money once for each key of a user: the primary key of `charges` has both. */
     @Override
     public Charge charge(String token, int cents, String key) throws TException {
-        long user = check(token);
+        long user = tokens.user(token);
         checkKey(key);
         if (cents < 0 || cents > MOST) {
             throw new Refused(Code.BAD_REQUEST, cents + " cents cannot be charged, but 0 to " + MOST);
         }
-        return store.together(Long.toString(user), rows -> take(rows, user, cents, key));
+        return store.together(Long.toString(user), rows -> take(rows, token, user, cents, key));
     }
 
     /** Adds money, as a charge below zero. */
     @Override
     public Charge deposit(String token, int cents, String key) throws TException {
-        long user = check(token);
+        long user = tokens.user(token);
         checkKey(key);
         if (cents < 1 || cents > MOST) {
             throw new Refused(Code.BAD_REQUEST, cents + " cents cannot be added, but 1 to " + MOST);
         }
-        return store.together(Long.toString(user), rows -> take(rows, user, -cents, "+" + key));
+        return store.together(Long.toString(user), rows -> take(rows, token, user, -cents, "+" + key));
     }
 
     private static void checkKey(String key) throws Refused {
@@ -80,7 +82,8 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
         return new Refused(Code.NOT_FOUND, "user " + user + " does not exist");
     }
 
-    private static Charge take(Store.Rows rows, long user, int cents, String key) throws Refused, SQLException {
+    private static Charge take(Store.Rows rows, String token, long user, int cents, String key) throws Refused, SQLException {
+        Tokens.checkIsAlive(rows.get("ended", Tokens.id(token)));
         // The lock on the user serializes that user's charges, so the values read below stay valid.
         JsonObject account = Documents.parse(String.valueOf(rows.lock("users", Long.toString(user))));
         if (account == null) {

@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import movies.chassis.Checks;
+import movies.chassis.Clock;
 import movies.chassis.ConfigError;
 import movies.chassis.Documents;
 import movies.chassis.Failure;
@@ -29,6 +30,15 @@ public final class UserHandler extends Handler implements User.Iface {
     /** For some five rentals; a user adds more. Users of the data set begin with 1 000 000.00, which no load spends. Units: cents. */
     private static final long START_BALANCE = 2_000;
 
+    /** Of a name that is none, and of an address of IPv6 with its zone. Units: bytes. */
+    private static final int LONGEST_NAME = 64;
+    private static final int LONGEST_SOURCE = 64;
+    /** Also removes the tokens of the user that have expired since. */
+    private static final String END = """
+            WITH old AS (DELETE FROM ended WHERE id > ? AND id < ? AND (doc->>'expires_s')::bigint < ?)
+            INSERT INTO ended (id, doc) VALUES (?, jsonb_build_object('expires_s', ?::bigint)) ON CONFLICT DO NOTHING""";
+
+    private final Throttle throttle = new Throttle();
     private final Store store;
     private final ComposeReview.Iface reviews;
     private final Tokens tokens;
@@ -81,15 +91,28 @@ public final class UserHandler extends Handler implements User.Iface {
 
     /** Says neither by its answer nor by its time whether a name exists. */
     @Override
-    public Token login(String name, String password) throws Refused, Failure {
+    public Token login(String name, String password, String source) throws Refused, Failure {
+        int size = name.getBytes(StandardCharsets.UTF_8).length;
+        if (size > LONGEST_NAME || source.length() > LONGEST_SOURCE) {
+            throw new Refused(
+                    Code.BAD_REQUEST,
+                    "the name has " + size + " bytes and the source " + source.length() + ", and may have " + LONGEST_NAME + " and " + LONGEST_SOURCE);
+        }
+        String from = name.toLowerCase(Locale.ROOT);
+        long waitS = throttle.begin(from, source, Clock.now());
+        if (waitS > 0) {
+            throw new Refused(Code.TOO_MANY, "too many wrong passwords; try again in " + waitS + " s");
+        }
         // Asked for an unknown name, too, whose user 0 does not exist, so that it takes as long.
         String found = NAME.matcher(name).matches() ? store.get("users", Long.toString(userOf(name.toLowerCase(Locale.ROOT)))) : null;
         JsonObject account = Documents.parse(String.valueOf(found));
         String hash = account == null ? "" : Documents.text(account, "hash");
         boolean isShort = password.getBytes(StandardCharsets.UTF_8).length <= Passwords.LONGEST;
         if (!isShort || !passwords.check(hash, password)) {
+            throttle.failed(from, source, Clock.now());
             throw new Refused(Code.UNAUTHORIZED, "the name or the password is wrong");
         }
+        throttle.succeeded(from, source);
         long user = Documents.number(account, "user");
         long expiresS = Instant.now().getEpochSecond() + Tokens.LIFE_S;
         return new Token(tokens.make(user, expiresS), user, expiresS);
@@ -101,10 +124,26 @@ public final class UserHandler extends Handler implements User.Iface {
         return owner == null ? 0 : Documents.number(owner, "user");
     }
 
+    /** The row is kept until the user's next log-out after the token's expiry. */
+    @Override
+    public void logout(String token) throws TException {
+        String user = Long.toString(tokens.user(token));
+        String id = Tokens.id(token);
+        long expiresS = Long.parseLong(id.substring(id.indexOf('#') + 1));
+        store.update(user, END, user + "#", user + "$", Instant.now().getEpochSecond(), id, expiresS);
+    }
+
+    @Override
+    public long check(String token) throws TException {
+        long user = tokens.user(token);
+        Tokens.checkIsAlive(store.get("ended", Tokens.id(token)));
+        return user;
+    }
+
     /** The part of a review that says whose it is. */
     @Override
     public long upload(long request, String token) throws TException {
-        long user = tokens.user(token);
+        long user = check(token);
         reviews.put(request, new Part(PartKind.USER, user, ""));
         return user;
     }

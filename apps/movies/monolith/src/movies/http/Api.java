@@ -151,7 +151,7 @@ public final class Api {
 
     /** The reviews that the user has written, the newest first. */
     Answer myReviews(Asked asked) throws TException {
-        long user = tokens.user(asked.userToken(tokens));
+        long user = services.user.check(asked.userToken(tokens));
         List<Long> ids = services.userReview.page(user, start(asked), n(asked));
         JsonObject answer = new JsonObject();
         answer.add("reviews", Json.of(ids.isEmpty() ? List.of() : services.reviewStorage.readMany(ids)));
@@ -159,19 +159,28 @@ public final class Api {
     }
 
     Answer login(Asked asked) throws TException {
-        Token token = services.user.login(name(asked), password(asked));
+        asked.checkOrigin();
+        Token token = services.user.login(name(asked), password(asked), asked.source());
         long seconds = Math.max(0, token.getExpires_s() - Instant.now().getEpochSecond());
         return Answer.login(Json.of(token), token.getToken(), seconds);
     }
 
     Answer signUp(Asked asked) throws TException {
+        asked.checkOrigin();
         services.user.signUp(name(asked), password(asked));
         return login(asked);
     }
 
     Answer logout(Asked asked) throws TException {
-        // For the rule of the cookie: no other site ends a login.
-        asked.token();
+        // By the rule of the cookie no other site ends a login.
+        String token = asked.token();
+        if (!token.isEmpty()) {
+            try {
+                services.user.logout(token);
+            } catch (Refused ended) {
+                // It has expired, or is none.
+            }
+        }
         return Answer.login(new JsonObject(), "", 0);
     }
 

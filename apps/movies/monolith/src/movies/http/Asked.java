@@ -3,6 +3,8 @@ package movies.http;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -131,6 +133,35 @@ final class Asked {
             throw unauthorized("a request with the cookie takes the header X-Requested-With: " + OWN);
         }
         return cookie;
+    }
+
+    /** The address that the request comes from, by the web server in front. */
+    String source() {
+        String given = headers.apply("X-Real-IP");
+        return given == null ? "" : given;
+    }
+
+    /**
+     * Errors: a browser says that the request comes from a page of another site, which could log a visitor in as someone else. Programs
+     * say nothing.
+     */
+    void checkOrigin() throws Problem {
+        String from = headers.apply("Origin");
+        String page = from != null && !from.isEmpty() ? from : headers.apply("Referer");
+        String host = headers.apply("Host");
+        if (page != null && !page.isEmpty() && !authority(page).equalsIgnoreCase(host == null ? "" : host)) {
+            throw new Problem(403, "FORBIDDEN", "a login comes from a page of this site, and not from another one");
+        }
+    }
+
+    /** Host and port of an address; of what is none, what no host is called. */
+    private static String authority(String address) {
+        try {
+            URI parts = new URI(address);
+            return parts.getHost() == null ? "?" : parts.getHost() + (parts.getPort() < 0 ? "" : ":" + parts.getPort());
+        } catch (URISyntaxException none) {
+            return "?";
+        }
     }
 
     /** The user whom a page is for; 0 for a visitor, and for one whose cookie has expired. */

@@ -10,6 +10,8 @@ import org.apache.thrift.TException;
 final class Problem extends TException {
     private static final long serialVersionUID = 1;
     private static final Map<String, String> LATER = Map.of("Retry-After", "1");
+    /** After too many wrong passwords. Source: the service user. */
+    private static final Map<String, String> LONG = Map.of("Retry-After", "60");
 
     final int status;
     final String name;
@@ -40,7 +42,12 @@ final class Problem extends TException {
         if (error instanceof Refused refused) {
             return refused.getCode() == Code.UNAVAILABLE
                     ? unavailable("UNAVAILABLE", refused.getWhat(), error)
-                    : new Problem(refused.getCode().getValue(), refused.getCode().name(), refused.getWhat());
+                    : new Problem(
+                            refused.getCode().getValue(),
+                            refused.getCode().name(),
+                            refused.getWhat(),
+                            refused.getCode() == Code.TOO_MANY ? LONG : Map.of(),
+                            null);
         }
         if (error instanceof Failure.DeadlineSpent) {
             return new Problem(504, "DEADLINE", error.getMessage(), Map.of(), error);

@@ -33,7 +33,7 @@ final class Routes {
         add("GET", "/api/my-reviews", "my-reviews", (asked, number) -> api.myReviews(asked));
         add("POST", "/api/login", "login", (asked, number) -> api.login(asked));
         add("POST", "/api/sign-up", "sign-up", (asked, number) -> api.signUp(asked));
-        add("POST", "/api/logout", "", (asked, number) -> api.logout(asked));
+        add("POST", "/api/logout", "logout", (asked, number) -> api.logout(asked));
         add("GET", "/api/\\.ready", "", (asked, number) -> api.ready());
         add("GET", "/api/\\.counters", "", (asked, number) -> api.counters());
     }

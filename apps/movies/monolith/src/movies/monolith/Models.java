@@ -25,7 +25,7 @@ final class Models {
 
     static MovieRecommenderHandler recommender(Service service) throws ConfigError {
         Newest<Factors> factors = factors(service);
-        return new MovieRecommenderHandler(service, factors::value);
+        return new MovieRecommenderHandler(service, service.store("users"), factors::value);
     }
 
     static AdsHandler ads(Service service) throws ConfigError, IOException {

@@ -33,6 +33,11 @@ final class Memory implements Store, Cache {
     }
 
     @Override
+    public List<String> ofOwner(String table, String owner) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
     public boolean insert(String table, String id, String doc) {
         return rows.putIfAbsent(table + " " + id, doc) == null;
     }

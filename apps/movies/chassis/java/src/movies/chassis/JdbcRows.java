@@ -45,14 +45,23 @@ record JdbcRows(Connection connection) implements Store.Rows {
     }
 
     static List<String> page(Connection connection, String table, String owner, String by, int start, int n) throws SQLException {
+        return owned(connection, "doc::text", table, owner, " ORDER BY (doc->>?)::bigint DESC, id LIMIT ? OFFSET ?", by, n, start);
+    }
+
+    static List<String> ofOwner(Connection connection, String table, String owner) throws SQLException {
+        return owned(connection, "split_part(id, '#', 2)", table, owner, "");
+    }
+
+    private static List<String> owned(Connection connection, String what, String table, String owner, String more, Object... values)
+            throws SQLException {
         // A range of the primary key, since databases are made with an order by code points, in which `$` follows `#`.
-        String text = "SELECT doc::text FROM " + table + " WHERE id > ? AND id < ? ORDER BY (doc->>?)::bigint DESC, id LIMIT ? OFFSET ?";
+        String text = "SELECT " + what + " FROM " + table + " WHERE id > ? AND id < ?" + more;
         try (PreparedStatement statement = connection.prepareStatement(text)) {
             statement.setString(1, owner + "#");
             statement.setString(2, owner + "$");
-            statement.setString(3, by);
-            statement.setInt(4, n);
-            statement.setInt(5, start);
+            for (int at = 0; at < values.length; at++) {
+                statement.setObject(at + 3, values[at]);
+            }
             List<String> found = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {

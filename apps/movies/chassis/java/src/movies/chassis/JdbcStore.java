@@ -78,6 +78,11 @@ final class JdbcStore implements Store {
     }
 
     @Override
+    public List<String> ofOwner(String table, String owner) throws Failure {
+        return ask(Span.StoreMethod.GET_MANY, shardOf(owner), connection -> JdbcRows.ofOwner(connection, table, owner));
+    }
+
+    @Override
     public boolean insert(String table, String id, String doc) throws Failure {
         String statement = "INSERT INTO " + table + " (id, doc) VALUES (?, ?::jsonb) ON CONFLICT DO NOTHING";
         return change(Span.StoreMethod.INSERT, id, statement, id, doc) > 0;

@@ -11,7 +11,8 @@ final class Registry {
 
     /** The HTTP front, alone or with all services in its process. */
     private static final Row HTTP = new Row(3, List.of(
-            "page", "review", "rent", "search", "titles", "login", "sign-up", "rentals", "deposit", "my-reviews"));
+            "page", "review", "rent", "search", "titles", "login", "sign-up", "rentals", "deposit", "my-reviews",
+            "logout"));
 
     private static final Map<String, Row> ROWS = Map.ofEntries(
             Map.entry("front", HTTP),
@@ -37,7 +38,7 @@ final class Registry {
             Map.entry("movie-review", new Row(25, List.of("append", "page"))),
             Map.entry("user-review", new Row(26, List.of("append", "page"))),
             Map.entry("update-movie", new Row(27, List.of("apply"))),
-            Map.entry("user", new Row(28, List.of("signUp", "login", "upload"))),
+            Map.entry("user", new Row(28, List.of("signUp", "login", "upload", "logout", "check"))),
             Map.entry("search", new Row(29, List.of("find", "titles"))),
             Map.entry("ads", new Row(30, List.of("pick"))),
             Map.entry("analytics", new Row(31, List.of())),
@@ -51,7 +52,7 @@ final class Registry {
     /** Methods that are safe to repeat. Source: the contract of the application. */
     private static final Set<String> IDEMPOTENT = Set.of(
             "read", "readMany", "page", "like", "find", "titles", "pick", "check", "charge", "balance", "account", "deposit", "apply",
-            "append", "store", "compose", "ping");
+            "append", "store", "compose", "logout", "ping");
 
     /** Services whose instance depends on the first argument. Source: the same. */
     private static final Set<String> SHARDED = Set.of("compose-review");

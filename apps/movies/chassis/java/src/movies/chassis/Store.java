@@ -17,6 +17,9 @@ public interface Store {
      */
     List<String> page(String table, String owner, String by, int start, int n) throws Failure;
 
+    /** What follows `OWNER#` in the keys of an owner. */
+    List<String> ofOwner(String table, String owner) throws Failure;
+
     /** False if the key exists. */
     boolean insert(String table, String id, String doc) throws Failure;
 

@@ -29,6 +29,11 @@ final class ReviewListsTest {
         }
 
         @Override
+        public List<String> ofOwner(String table, String owner) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
         public boolean insert(String table, String id, String doc) {
             return rows.putIfAbsent(id, doc) == null;
         }

@@ -23,10 +23,14 @@ final class RecommenderTest {
     def rows(n: Int) = Seq.fill(n)(Seq.fill(4)(random.nextInt(5).toFloat - 2))
     val (users, movies) = (rows(10), rows(50))
     val factors = Factors.parse(ByteBuffer.wrap(file(users, movies)))
-    for (user <- 1 to 10; n <- Seq(1, 7, 100) if users(user - 1).exists(_ != 0)) {
-      val scores = movies.map(_.zip(users(user - 1)).map { case (a, b) => a * b }.sum)
-      val expected = (1 to 50).filter(_ != 3).sortBy(movie => (-scores(movie - 1), movie)).take(n)
-      assertEquals(expected, factors.best(user.toLong, 3, n))
+    def dot(a: Seq[Float], b: Seq[Float]) = a.zip(b).map { case (x, y) => x.toDouble * y }.sum
+    def cosine(a: Seq[Float], b: Seq[Float]) =
+      dot(a, b) / math.max(math.sqrt(dot(a, a)) * math.sqrt(dot(b, b)), Float.MinPositiveValue.toDouble)
+    for (user <- 0 to 10; film <- Seq(3, 4); without <- Seq(Set.empty[Int], Set(1, 9, 77)); n <- Seq(1, 7, 100)) {
+      def taste(movie: Seq[Float]) = if (user == 0) 0 else 0.25 * cosine(users(user - 1), movie)
+      val scores = movies.map(movie => cosine(movies(film - 1), movie) + taste(movie))
+      val expected = (1 to 50).filterNot(without + film).sortBy(movie => (-scores(movie - 1), movie)).take(n)
+      assertEquals(expected, factors.best(user.toLong, film, without, n))
     }
   }
 
@@ -45,7 +49,7 @@ final class RecommenderTest {
       for (movie <- Seq(7, 1000)) number(users + movie - 1, 3, movie.toFloat)
       number(users + movies - 1, rank - 1, 1f)
       val factors = Factors.read(file)
-      assertEquals(Seq(1000, 7, 1), factors.best(users.toLong, 2, 3))
+      assertEquals(Seq(7, 1000, 1), factors.best(users.toLong, 2, Set.empty, 3))
       assertEquals((2f, 1f), (factors.row(users.toLong, 1)(3), factors.row(0, movies.toLong)(rank - 1)))
       write(128L * 1024 * 1024, ByteBuffer.allocate(1))
       assertThrows(classOf[IOException], () => { Factors.read(file); () })

@@ -1,0 +1,91 @@
+package movies.handlers;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Slows down who guesses passwords: after some failures each next one means a longer wait, in which nothing is checked. As in the Go
+ * service.
+ */
+final class Throttle {
+    /**
+     * How many wrong passwords cost no wait: of an account from one source, which is mostly its owner; from one source, which may be a
+     * network of many; of an account from wherever.
+     */
+    static final int FREE_PAIR = 10;
+    static final int FREE_SOURCE = 50;
+    static final int FREE_ACCOUNT = 100;
+    /** After the first failure that is not free; each next one doubles it. */
+    private static final long FIRST_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long LONGEST_NS = TimeUnit.MINUTES.toNanos(1);
+    /** A count without a failure for this time is forgotten. */
+    static final long FORGOTTEN_NS = TimeUnit.MINUTES.toNanos(15);
+    /** Bounds the memory; beyond it the count that was not used for longest is forgotten. */
+    static final int MOST_COUNTS = 10_000;
+
+    private static final class Failures {
+        int count;
+        long last;
+        long until;
+    }
+
+    /** The last used is the last. */
+    private final Map<String, Failures> counts = new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Failures> eldest) {
+            return size() > MOST_COUNTS;
+        }
+    };
+
+    /**
+     * How long to wait before the password of an account is checked for a source; 0: now. An attempt counts as a failure of both until it
+     * succeeded, so that many at once are no more than one after the other. Units: s.
+     */
+    synchronized long begin(String account, String source, long now) {
+        long wait = 0;
+        for (String key : List.of(pair(account, source), "source " + source, "account " + account)) {
+            Failures found = counts.get(key);
+            wait = found != null && found.count > 0 ? Math.max(wait, found.until - now) : wait;
+        }
+        if (wait > 0) {
+            return TimeUnit.NANOSECONDS.toSeconds(wait) + 1;
+        }
+        add(pair(account, source), FREE_PAIR, now);
+        return 0;
+    }
+
+    synchronized void failed(String account, String source, long now) {
+        add("source " + source, FREE_SOURCE, now);
+        add("account " + account, FREE_ACCOUNT, now);
+    }
+
+    synchronized void succeeded(String account, String source) {
+        counts.remove(pair(account, source));
+    }
+
+    synchronized int size() {
+        return counts.size();
+    }
+
+    private static String pair(String account, String source) {
+        return "pair " + account + " " + source;
+    }
+
+    private void add(String key, int free, long now) {
+        Failures one = counts.computeIfAbsent(key, absent -> new Failures());
+        if (one.count == 0 || now - one.last > FORGOTTEN_NS) {
+            one.count = 0;
+            one.until = now;
+        }
+        one.count++;
+        one.last = now;
+        int over = one.count - free;
+        if (over > 0) {
+            one.until = now + Math.min(LONGEST_NS, FIRST_NS << Math.min(over - 1, 10));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestThrottle(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	fresh := newThrottle()
+	attempt := func(account, source string, want time.Duration) {
+		t.Helper()
+		if got := fresh.begin(account, source, now); got != want {
+			t.Errorf("%s from %s: %v, want %v", account, source, got, want)
+		}
+	}
+	for range freePair + 1 {
+		attempt("ann", "a", 0)
+		fresh.failed("ann", "a", now)
+	}
+	attempt("ann", "a", firstWait)
+	attempt("ann", "b", 0)
+	attempt("ben", "a", 0)
+	now = now.Add(firstWait)
+	attempt("ann", "a", 0)
+	attempt("ann", "a", 2*firstWait)
+	// What is refused does not count.
+	now = now.Add(2 * firstWait)
+	attempt("ann", "a", 0)
+	now = now.Add(4 * firstWait)
+	fresh.succeeded("ann", "a")
+	for range freePair + 1 {
+		attempt("ann", "a", 0)
+	}
+	attempt("ann", "a", firstWait)
+	// The wait has a bound, and a long silence ends it.
+	for range 20 {
+		now = now.Add(longestWait)
+		attempt("ann", "a", 0)
+	}
+	attempt("ann", "a", longestWait)
+	now = now.Add(forgotten + time.Second)
+	attempt("ann", "a", 0)
+	attempt("ann", "a", 0)
+}
+
+func TestThrottleOfSourcesAndAccounts(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	one := newThrottle()
+	for n := range freeSource + 1 {
+		one.failed(fmt.Sprint("user", n), "a", now)
+	}
+	if one.begin("other", "a", now) != firstWait || one.begin("other", "b", now) != 0 {
+		t.Error("a source that guesses many accounts is not slowed down alone")
+	}
+	for n := range freeAccount + 1 {
+		one.failed("ann", fmt.Sprint("source", n), now)
+	}
+	if one.begin("ann", "new", now) != firstWait || one.begin("ben", "new", now) != 0 {
+		t.Error("an account that many sources guess is not slowed down alone")
+	}
+}
+
+func TestThrottleIsBounded(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	one := newThrottle()
+	for n := range 2 * mostCounts {
+		one.begin(fmt.Sprint(n), "a", now)
+	}
+	if len(one.counts) != mostCounts || one.order.Len() != mostCounts {
+		t.Errorf("%d and %d counts", len(one.counts), one.order.Len())
+	}
+	if _, there := one.counts[pair("0", "a")]; there {
+		t.Error("the oldest is kept")
+	}
+}
