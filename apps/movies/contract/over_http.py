@@ -138,7 +138,7 @@ def at_once(count: int, ask) -> list:
 
 @case("serves its pages, which take nothing from elsewhere")
 def _(s):
-    for path in ("/", "/movie?id=1", "/watch", "/login", "/account"):
+    for path in ("/", "/movie?id=1", "/watch", "/login", "/account", "/reviews?id=1"):
         answer = s.ask(f"GET {path}")
         must(answer.status == 200 and answer.headers["Content-Type"].startswith("text/html"), f"{path}: {answer}")
         must("frame-ancestors 'none'" in answer.headers["Content-Security-Policy"], f"{path}: no policy")

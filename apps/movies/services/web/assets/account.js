@@ -1,5 +1,5 @@
 // What is the viewer's: the balance, rented films, and written reviews.
-import { account, ask, dated, dollars, el, loginPath, newKey, starred, tell, viewer, whenShown } from './site.js';
+import { account, again, ask, dated, dollars, el, loginPath, newKey, reviewItem, tell, viewer, whenShown } from './site.js';
 
 // What may be added to the balance with a click. Units: cents.
 const SUMS = [500, 1000, 2500];
@@ -65,10 +65,6 @@ function rentalSection(rentals, titles) {
   return section('Rented films', el('ul', { className: 'rows rentals' }, ...(rentals.length ? rentals.map((one) => rentalItem(one, titles)) : [none])));
 }
 
-function reviewItem({ movie, text, stars, time_ms: time }, titles) {
-  return el('li', {}, el('header', {}, filmLink(movie, titles), starred(stars), dated(time)), el('p', { className: 'text' }, text));
-}
-
 async function reviewSection() {
   const list = el('ul', { className: 'reviews' });
   const more = el('button', { className: 'plain', type: 'button' }, 'Older reviews');
@@ -78,7 +74,7 @@ async function reviewSection() {
     try {
       const { reviews } = await ask(`/api/my-reviews?start=${shown}&n=${REVIEWS}`);
       const titles = await titlesOf(reviews.map(({ movie }) => movie));
-      list.append(...reviews.map((one) => reviewItem(one, titles)));
+      list.append(...reviews.map((one) => reviewItem(one, filmLink(one.movie, titles))));
       shown += reviews.length;
       more.hidden = reviews.length < REVIEWS;
       if (!shown) list.append(el('li', { className: 'empty' }, 'You have written no review yet.'));
@@ -105,7 +101,8 @@ async function show() {
     place.replaceChildren(balanceSection(cents), rentalSection(rentals, titles), await reviews);
     tell(null);
   } catch (problem) {
-    tell(problem);
+    place.replaceChildren();
+    tell(problem, again(show));
   } finally {
     place.ariaBusy = 'false';
   }

@@ -1,6 +1,6 @@
 // The catalogue: films by rank, or the matches of a search, in pages. The address holds the state, so it can be
 // bookmarked.
-import { ask, card, el, tell, whenShown } from './site.js';
+import { again, ask, card, el, link, tell, whenShown } from './site.js';
 
 const PAGE = 24;
 // How long typing may pause before it is searched for. Units: ms.
@@ -40,7 +40,7 @@ async function show() {
     tell(null);
     $('heading').textContent = q ? `Films for “${q}”` : 'All films';
     document.title = q ? `${q} – Late Show` : 'Late Show: films';
-    const none = el('li', { className: 'empty' }, q ? 'Nothing fits. Try fewer or other words.' : 'There are no films here yet.');
+    const none = el('li', { className: 'empty' }, q ? 'Nothing fits. Try fewer or other words, or see ' : 'There are no films here yet.', q ? link('/', 'all films') : null);
     $('films').replaceChildren(...(hits.length ? hits.map(card) : [none]));
     $('pages').hidden = start === 0 && all <= PAGE;
     $('before').disabled = page === 1;
@@ -48,7 +48,8 @@ async function show() {
     $('where').textContent = hits.length ? `${start + 1}–${start + hits.length} of ${q ? 'about ' : ''}${all}` : 'No more films';
   } catch (problem) {
     if (signal.aborted) return;
-    tell(problem);
+    $('films').replaceChildren();
+    tell(problem, again(show));
   } finally {
     if (!signal.aborted) $('films').ariaBusy = 'false';
   }

@@ -1,5 +1,7 @@
 // The page of a film: its facts, its reviews, and the viewer's actions on it.
-import { ask, card, dated, dollars, el, filmOf, loginPath, rent, rentalOf, starred, tell, viewer, whenShown } from './site.js';
+import {
+  again, ask, card, dollars, el, filmOf, link, loginPath, rent, rentalOf, reviewItem, searchLink, tell, viewer, whenShown,
+} from './site.js';
 
 const REVIEWS = 10;
 const MOST_STARS = 10;
@@ -40,9 +42,9 @@ function head({ info, plot, thumbnail, rating, video }, rental) {
     el('h1', {}, info.title),
     el('p', { className: 'facts' }, facts.filter((fact) => fact !== null).join(' · ')),
     stars(rating.mean, rating.count),
-    info.director ? el('p', {}, el('small', {}, 'Directed by '), info.director) : null,
-    plot ? el('p', { className: 'plot' }, plot) : null,
-    video ? action(video, rental) : el('p', { className: 'facts' }, 'This film cannot be watched right now.')));
+    video ? action(video, rental) : el('p', { className: 'facts' }, 'This film cannot be watched right now.'),
+    info.director ? el('p', {}, el('small', {}, 'Directed by '), searchLink(info.director)) : null,
+    plot ? el('p', { className: 'plot' }, plot) : null));
 }
 
 /** The button: rent the film, or watch a rented one. */
@@ -67,39 +69,16 @@ function action(video, rental) {
   return el('p', { className: 'action' }, button, said);
 }
 
-function reviewItem({ user, text, stars: given, time_ms: time }) {
-  const who = viewer();
-  return el('li', {},
-    el('header', {},
-      el('strong', {}, who?.user === user ? 'You' : `Viewer ${user}`),
-      starred(given), dated(time)),
-    el('p', { className: 'text' }, text));
-}
-
 function reviewSection({ info, reviews, missing }) {
-  const list = el('ul', { className: 'reviews' }, ...reviews.map(reviewItem));
+  const list = el('ul', { className: 'reviews' }, ...reviews.map((one) => reviewItem(one)));
   if (!reviews.length) {
     const why = missing.includes('reviews') ? 'Reviews cannot be shown right now.' : 'There are no reviews yet.';
     list.append(el('li', { className: 'empty' }, why));
   }
-  const more = el('button', { className: 'plain', type: 'button', hidden: reviews.length < REVIEWS }, 'Older reviews');
-  let shown = reviews.length;
-  more.addEventListener('click', async () => {
-    more.disabled = true;
-    try {
-      const { reviews: next } = await ask(`/api/movie/${movie}?start=${shown}&reviews=${REVIEWS}`);
-      list.append(...next.map(reviewItem));
-      shown += next.length;
-      more.hidden = next.length < REVIEWS;
-    } catch (problem) {
-      more.textContent = `${problem.message} Once more`;
-    }
-    more.disabled = false;
-  });
+  const more = el('p', { className: 'more', hidden: reviews.length < REVIEWS }, link(`/reviews?id=${movie}`, 'All reviews'));
   const written = (review) => {
     list.querySelector('.empty')?.remove();
     list.prepend(reviewItem(review));
-    shown += 1;
   };
   return section('Reviews', reviewForm(info.title, written), list, more);
 }
@@ -153,7 +132,8 @@ async function similarFilms(ids, place) {
 
 async function show() {
   if (movie === null) {
-    tell(new Error('This address names no film.'));
+    film.replaceChildren();
+    tell(new Error('This address names no film.'), link('/', 'All films'));
     return;
   }
   try {
@@ -169,14 +149,16 @@ async function show() {
       head(page, rental),
       absent.length ? el('p', { className: 'notice' }, 'Some of this page cannot be shown right now. Please come back in a moment.') : null,
       page.photos.length ? section('Photos', el('div', { className: 'photos' }, ...page.photos.map((photo, at) => picture(photo, `Photo ${at + 1}`, 'photo')))) : null,
-      page.cast.length ? section('Cast', el('ul', { className: 'cast' }, ...page.cast.map(({ name }) => el('li', {}, name)))) : null,
+      page.cast.length ? section('Cast', el('ul', { className: 'cast' }, ...page.cast.map(({ name }) => el('li', {}, searchLink(name))))) : null,
       page.ads.length ? el('aside', { className: 'ads' }, el('small', {}, 'Advertisement'), el('ul', {}, ...page.ads.map(ad))) : null,
       reviewSection(page),
       similar,
     ].filter((part) => part !== null));
     if (page.similar.length) await similarFilms(page.similar, similar);
   } catch (problem) {
-    tell(problem.code === 'NOT_FOUND' ? new Error('There is no such film here.') : problem);
+    film.replaceChildren();
+    if (problem.code === 'NOT_FOUND') tell(new Error('There is no such film here.'), link('/', 'All films'));
+    else tell(problem, again(show), link('/', 'All films'));
   } finally {
     film.ariaBusy = 'false';
   }

@@ -55,10 +55,35 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-export function tell(problem) {
+/** Shows a problem with `ways` on, elements behind its words; without a problem none. */
+export function tell(problem, ...ways) {
   const place = document.getElementById('problem');
-  place.textContent = problem?.message ?? '';
+  place.replaceChildren(...(problem ? [problem.message, ...ways.flatMap((way) => [' ', way])] : []));
   place.hidden = !problem;
+}
+
+/** A way on: asks once more. */
+export function again(show) {
+  const button = el('button', { className: 'link', type: 'button' }, 'Try again');
+  button.addEventListener('click', show);
+  return button;
+}
+
+export function link(path, words) {
+  return el('a', { href: path }, words);
+}
+
+/** The catalogue's films for these words, such as the name of a person. */
+export function searchLink(words) {
+  return link(`/?${new URLSearchParams({ q: words })}`, words);
+}
+
+/** A review with who wrote it, or with another beginning of its line. */
+export function reviewItem({ user, text, stars, time_ms: time }, beginning) {
+  const who = viewer();
+  return el('li', {},
+    el('header', {}, beginning ?? el('strong', {}, who?.user === user ? 'You' : `Viewer ${user}`), starred(stars), dated(time)),
+    el('p', { className: 'text' }, text));
 }
 
 /** Who is logged in, as this browser remembers it; the token itself is in a cookie that no script reads. */
