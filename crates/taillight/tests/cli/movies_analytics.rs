@@ -1,6 +1,6 @@
 //! `taillight movies analytics` over the databases of a running site: the site recommends films by the learnt model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,6 +25,8 @@ const FILM: u64 = 5;
 /// How many similar films and how many advertisements a page has.
 const SIMILAR: usize = 10;
 const ADS: usize = 3;
+/// The weight of a user's taste among similar films. Source: apps/movies/services/movie-recommender/Factors.scala.
+const TASTE: f64 = 0.25;
 /// The weight of a film's genre. Source: apps/movies/services/ads/handler.py.
 const GENRE: f64 = 2.0;
 
@@ -123,6 +125,16 @@ impl Site {
         let similar = numbers(&page["similar"], &|one| one.as_u64().unwrap());
         (similar, numbers(&page["ads"], &|one| one["ad"].as_u64().unwrap()))
     }
+
+    /// The films that a user has rented or reviewed.
+    fn seen(&self, token: &str) -> BTreeSet<u64> {
+        let films = |path: &str, list: &str| -> Vec<u64> {
+            let answer = self.ask("GET", path, token, &Value::Null);
+            answer[list].as_array().unwrap().iter().map(|one| one["movie"].as_u64().unwrap()).collect()
+        };
+        let rented = films("/api/rentals?n=100", "rentals");
+        rented.into_iter().chain(films("/api/my-reviews?n=100", "reviews")).collect()
+    }
 }
 
 impl Drop for Site {
@@ -152,11 +164,11 @@ impl Factors {
         Factors { users: rows, films }
     }
 
-    /// The best films for the user, without the film itself.
-    fn similar(&self) -> Vec<u64> {
-        let user = &self.users[USER as usize - 1];
-        let others = (1..).zip(&self.films).filter(|(film, _)| *film != FILM);
-        best(others.map(|(film, row)| (film, product(user, row))), SIMILAR)
+    /// The films most like the film, without itself and those that the user has seen.
+    fn similar(&self, seen: &BTreeSet<u64>) -> Vec<u64> {
+        let (user, own) = (&self.users[USER as usize - 1], &self.films[FILM as usize - 1]);
+        let others = (1..).zip(&self.films).filter(|(film, _)| *film != FILM && !seen.contains(film));
+        best(others.map(|(film, row)| (film, cosine(own, row) + TASTE * cosine(user, row))), SIMILAR)
     }
 
     fn ads(&self, file: &Path, genre: &str) -> Vec<u64> {
@@ -176,6 +188,11 @@ impl Factors {
 
 fn product(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
+}
+
+fn cosine(one: &[f64], other: &[f64]) -> f64 {
+    product(one, other)
+        / (product(one, one).sqrt() * product(other, other).sqrt()).max(f32::MIN_POSITIVE.into())
 }
 
 /// The numbers of the `n` highest scores; equal scores are ordered by number, the lowest first.
@@ -200,11 +217,14 @@ fn pages_recommend_by_what_was_learnt_from_reviews_and_rentals() {
         .collect();
     let expect = |version: &str| {
         let factors = Factors::read(&site.files().join(format!("{version}.factors")));
-        (factors.similar(), factors.ads(&site.files().join(format!("{version}.ads")), genres[&FILM]))
+        (
+            factors.similar(&site.seen(token)),
+            factors.ads(&site.files().join(format!("{version}.ads")), genres[&FILM]),
+        )
     };
     let before = site.picked(token);
     assert_eq!(before, expect("00000001"));
-    // Films that it liked least before, which this user rents.
+    // Films that were not recommended before, which this user rents.
     for film in (1..=30).filter(|film| !before.0.contains(film)).take(8) {
         site.ask("POST", "/api/rent", token, &json!({"movie": film, "key": format!("rented-{film}")}));
     }
