@@ -13,6 +13,7 @@ import children
 import jinja2
 import records
 import wire
+from opens import opens
 from service import PATIENCE, START, Answer, Process
 from together import together
 from values import differences, json_or, make
@@ -246,6 +247,16 @@ def _(s):
         s.keep_traces([(answer, method_of(s.probe["request"]))])
         wrong += [f"handed on `{handed_on}`: {line}" for line in _good(s, answer)]
     return wrong
+
+
+@case("stops asking for ads that time out again and again, until they come")
+def _(s):
+    process = s.start()
+    page = {"request": "GET /api/movie/1", "status": 200}
+    try:
+        return opens(s, "ads", process, lambda: ask(s, process, page), lambda answer: not expect(s, page, answer))
+    finally:
+        process.close()
 
 
 @case("writes spans that fit, whatever happened")

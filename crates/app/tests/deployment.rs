@@ -205,10 +205,10 @@ fn the_movie_site_apart_reaches_what_it_calls() {
         compose.contains("upstream.plot=movies-plot-0:9090,movies-plot-1:9090,movies-plot-2:9090\n"),
         "{compose}"
     );
-    // It starts once its required services are ready, without waiting for optional ones.
+    // It starts once its required service is ready, without waiting for optional ones.
     let script = &files["files/movies-compose-page/prepare.sh"];
-    assert!(script.contains("\nawait movies-plot-2 9090\n"), "{script}");
-    assert!(!script.contains("await movies-movie-recommender"), "{script}");
+    assert!(script.contains("\nawait movies-movie-info 9090\n"), "{script}");
+    assert!(!script.contains("await movies-plot"), "{script}");
     let policy = files["templates/movies-plot-0.yaml"].rsplit_once("kind: NetworkPolicy").unwrap().1;
     assert!(
         policy.contains("component: movies-compose-page") && !policy.contains("component: movies-php"),

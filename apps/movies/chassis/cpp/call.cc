@@ -16,9 +16,15 @@ Call::Call(Records& records, const Context& context, int64_t until_ns, Request r
 
 void Call::start() {
   stamps_[0] = now_ns();
-  request_.edge.budget.earn();
-  turn_ = request_.edge.upstream.take_turn();
   if (context_.is_sampled()) span_ = new_span_id();
+  Upstream& upstream = request_.edge.upstream;
+  if (upstream.breaker) admitted_ = upstream.breaker->admits(stamps_[0]);
+  if (admitted_ == Breaker::Admitted::kNo) {
+    return end(Outcome::kFailed, std::make_exception_ptr(
+                                     Unavailable(upstream.name + ": it timed out repeatedly, and is not asked for a while")));
+  }
+  request_.edge.budget.earn();
+  turn_ = upstream.take_turn();
   guarded([this] { attempt(); });
 }
 
@@ -145,6 +151,11 @@ void Call::end(Outcome outcome, std::exception_ptr error) {
   connection_ = Pool::Lease();
   stamps_[5] = now_ns();
   Edge& edge = request_.edge;
+  // A time-out before the question was sent is not the callee's.
+  if (auto& breaker = edge.upstream.breaker; breaker && admitted_ != Breaker::Admitted::kNo) {
+    const bool is_spent = outcome == Outcome::kDeadline;
+    if (stamps_[3] > 0 || !is_spent) breaker->ended(is_spent, admitted_, stamps_[5]);
+  }
   edge.calls++;
   edge.ns += stamps_[5] - stamps_[0];
   edge.wall.add(stamps_[5] - stamps_[0]);

@@ -62,6 +62,7 @@ class Call {
   std::optional<Times> times_;
   bool readable_ = false, retried_ = false, ended_ = false;
   std::exception_ptr error_;
+  Breaker::Admitted admitted_ = Breaker::Admitted::kCall;
 };
 
 }  // namespace chassis

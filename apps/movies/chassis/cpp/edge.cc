@@ -8,8 +8,10 @@
 
 namespace chassis {
 
-Upstream::Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms)
+Upstream::Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms,
+                   bool is_optional)
     : name(std::move(name)), id(registry_id(this->name)), limit_ms_(limit_ms) {
+  if (is_optional) breaker.emplace();
   for (const Address& address : addresses) pools_.emplace_back(address);
 }
 

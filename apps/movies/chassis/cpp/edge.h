@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "breaker.h"
 #include "budget.h"
 #include "histogram.h"
 #include "pool.h"
@@ -17,8 +18,8 @@ namespace chassis {
 /** A service that this one calls: a pool of connections to each of its instances. */
 class Upstream {
  public:
-  /** `limit_ms`: limit of each call, if shorter than the request's remaining time. */
-  Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms);
+  /** `limit_ms`: limit of each call, if shorter than the request's remaining time. `is_optional`: whether answers do without it. */
+  Upstream(std::string name, const std::vector<Address>& addresses, std::optional<int> limit_ms, bool is_optional);
 
   uint32_t take_turn() { return turn_++; }
   /** Calls of the same hash go to the same instance, others to that whose turn it is. */
@@ -28,6 +29,8 @@ class Upstream {
 
   const std::string name;
   const uint16_t id;
+  /** Not there for a service that is needed. */
+  std::optional<Breaker> breaker;
 
  private:
   std::deque<Pool> pools_;

@@ -28,7 +28,8 @@ Edge& Service::edge(const std::string& callee, const std::string& method) {
   if (!upstream) {
     auto limit = config.deadlines_ms.find(callee);
     upstream = std::make_unique<Upstream>(callee, configured(config.upstreams, "upstream", callee),
-                                          limit == config.deadlines_ms.end() ? std::nullopt : std::optional(limit->second));
+                                          limit == config.deadlines_ms.end() ? std::nullopt : std::optional(limit->second),
+                                          config.optional.count(callee) > 0);
   }
   return edges_.emplace_back(*upstream, method);
 }
@@ -56,6 +57,9 @@ std::map<std::string, int64_t> Service::counters() const {
   records.counters.append_to(all);
   all["spans"] = records.spans.count();
   for (const Edge& edge : edges_) edge.append_to(all);
+  for (const auto& [name, upstream] : upstreams_) {
+    if (upstream->breaker) upstream->breaker->append_to(all, "breaker." + name);
+  }
   return all;
 }
 

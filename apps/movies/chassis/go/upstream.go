@@ -24,6 +24,8 @@ type Upstream struct {
 	limit    time.Duration
 	replicas []*pool
 	turn     atomic.Uint64
+	// nil for a service that is needed.
+	breaker *breaker
 
 	mutex sync.Mutex
 	edges map[string]*edge
@@ -53,6 +55,9 @@ func (s *Service) Upstream(name string) (*Upstream, error) {
 		return nil, err
 	}
 	u := &Upstream{service: s, name: name, row: r, limit: time.Duration(limit) * time.Millisecond, edges: map[string]*edge{}}
+	if s.Config.Optional[name] {
+		u.breaker = &breaker{}
+	}
 	for _, address := range addresses {
 		u.replicas = append(u.replicas, newPool(address))
 	}
@@ -64,6 +69,7 @@ func (s *Service) Upstream(name string) (*Upstream, error) {
 }
 
 func (u *Upstream) appendTo(all map[string]int64) {
+	u.breaker.appendTo(all, "breaker."+u.name)
 	for method, e := range u.edges {
 		name := "edge." + u.name + "." + method
 		all[name+".calls"], all[name+".errors"], all[name+".ns"] = e.calls.Load(), e.errors.Load(), e.ns.Load()
@@ -90,7 +96,7 @@ func (u *Upstream) Call(ctx context.Context, method string, args, result thrift.
 		ctx, cancel = context.WithTimeout(ctx, u.limit)
 		defer cancel()
 	}
-	err := c.run(ctx)
+	err := c.runUnlessOpen(ctx)
 	c.end(err)
 	return thrift.ResponseMeta{}, err
 }
@@ -112,6 +118,21 @@ type call struct {
 	// Queue, application and processor time of the callee, from the answer; valid if hasTimes.
 	times    [3]int64
 	hasTimes bool
+}
+
+func (c *call) runUnlessOpen(ctx context.Context) error {
+	breaker := c.upstream.breaker
+	admitted, isTry := breaker.admits(time.Now())
+	if !admitted {
+		return Unavailable(c.upstream.name + ": it timed out repeatedly, and is not asked for a while")
+	}
+	err := c.run(ctx)
+	var spent DeadlineSpent
+	isSpent, isSent := errors.As(err, &spent), c.span.stamps[3] > 0
+	if isSent || !isSpent {
+		breaker.ended(isSpent, isTry, time.Now())
+	}
+	return err
 }
 
 func (c *call) run(ctx context.Context) error {

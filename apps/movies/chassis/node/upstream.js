@@ -1,3 +1,4 @@
+import { Breaker } from './breaker.js';
 import { Budget } from './budget.js';
 import { NS_PER_MS, now } from './clock.js';
 import { newSpanId, parseTimes, traceText } from './context.js';
@@ -51,6 +52,8 @@ export class Upstream {
   #replicas;
   #edges = new Map();
   #turn = 0;
+  /** Undefined for a service that is needed. */
+  #breaker;
   #sequence = 0;
 
   constructor(service, name, Client) {
@@ -60,10 +63,12 @@ export class Upstream {
     this.#Client = Client;
     this.#limit = service.config.limitOf(name);
     this.#replicas = service.config.upstream(name).map((address) => new Pool(address));
+    if (service.config.optional.has(name)) this.#breaker = new Breaker();
     for (const method of this.#row.methods) this.#edges.set(method, new Edge());
   }
 
   appendTo(all) {
+    this.#breaker?.appendTo(all, `breaker.${this.#name}`);
     for (const [method, edge] of this.#edges) {
       edge.appendTo(all, `edge.${this.#name}.${method}`);
     }
@@ -78,6 +83,12 @@ export class Upstream {
     const edge = this.#edges.get(method);
     const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0, took: undefined };
     const span = context.sampled ? newSpanId() : undefined;
+    const admitted = this.#breaker ? this.#breaker.admits(times.called) : 'call';
+    if (!admitted) {
+      const failure = new Unavailable(`${this.#name}: it timed out repeatedly, and is not asked for a while`);
+      this.#end(context, edge, method, span, times, failure);
+      throw failure;
+    }
     const asked = this.#ask(context.within(this.#limit), method, args, span);
     edge.budget.earn();
     let failure;
@@ -87,6 +98,8 @@ export class Upstream {
       failure = error;
       throw error;
     } finally {
+      const isSpent = failure instanceof DeadlineSpent;
+      if (times.sent || !isSpent) this.#breaker?.ended(isSpent, admitted, now());
       this.#end(context, edge, method, span, times, failure);
     }
   }

@@ -33,6 +33,9 @@ final class Call
     private ?Outcome $outcome = null;
     private mixed $result = null;
     private Refused|Failure|null $error = null;
+    /** Null for a service that is needed. */
+    private readonly ?Breaker $breaker;
+    private bool|string $admitted = true;
 
     /** @param list<mixed> $arguments */
     public function __construct(
@@ -46,6 +49,7 @@ final class Call
         $limit = $caller->config->limitOf($callee);
         $this->end = min($caller->context->end, $limit === null ? PHP_INT_MAX : $now + $limit * 1_000_000);
         $this->edge = "$callee.$method";
+        $this->breaker = $caller->config->isOptional($callee) ? new Breaker($callee, $caller->counts) : null;
         $this->span = $caller->context->isSampled ? Context::newSpan() : $caller->context->span;
         $this->buffer = new Buffer();
         $this->protocol = new Protocol($this->buffer);
@@ -55,6 +59,11 @@ final class Call
     /** Sends the request. */
     public function begin(): void
     {
+        $this->admitted = $this->breaker?->admits($this->stamps[0]) ?? true;
+        if ($this->admitted === false) {
+            $this->fail(Failure::unavailable($this->callee, 'it timed out repeatedly, and is not asked for a while'));
+            return;
+        }
         Budget::earn($this->edge);
         $this->send();
     }
@@ -218,6 +227,10 @@ final class Call
         $this->outcome = $outcome;
         $this->connection?->release();
         $this->stamps[5] = hrtime(true);
+        $isSpent = $outcome === Outcome::Deadline;
+        if ($this->admitted !== false && ($this->sent > 0 || !$isSpent)) {
+            $this->breaker?->ended($isSpent, $this->admitted, $this->stamps[5]);
+        }
         // Stages that were not reached take no time.
         for ($at = 1; $at < 6; $at++) {
             $this->stamps[$at] = max($this->stamps[$at], $this->stamps[$at - 1]);

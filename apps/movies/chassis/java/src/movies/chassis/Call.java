@@ -59,6 +59,9 @@ final class Call {
     private final Decoder decoder;
     private final String key;
     private final Span span = new Span(Span.Kind.CLIENT);
+    /** Null for a service that is needed. */
+    private final Breaker breaker;
+    private Breaker.Admitted admitted = Breaker.Admitted.CALL;
 
     private Pool<Connection> pool;
     private Connection connection;
@@ -70,7 +73,9 @@ final class Call {
     /** The callee's times, from the answer; null if absent. */
     private Times times;
 
-    Call(Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key) {
+    Call(
+            Service service, Edge edge, long calledAt, long deadline, byte[] message, int size, Decoder decoder, String key, Breaker breaker) {
+        this.breaker = breaker;
         this.service = service;
         this.edge = edge;
         this.request = Request.current();
@@ -88,6 +93,13 @@ final class Call {
     }
 
     void begin() {
+        if (breaker != null) {
+            admitted = breaker.admits(span.stamps[0]);
+        }
+        if (admitted == Breaker.Admitted.NO) {
+            unsent = new Failure.Unavailable(edge.callee() + ": it timed out repeatedly, and is not asked for a while");
+            return;
+        }
         edge.budget().earn();
         try {
             send();
@@ -230,6 +242,11 @@ final class Call {
     private void end(Throwable why) {
         span.stamps[5] = Clock.now();
         span.outcome = Outcome.of(why);
+        boolean isSpent = span.outcome == Outcome.DEADLINE;
+        // A time-out before the question was sent is not the callee's.
+        if (breaker != null && admitted != Breaker.Admitted.NO && (span.stamps[3] > 0 || !isSpent)) {
+            breaker.ended(isSpent, admitted, span.stamps[5]);
+        }
         edge.count(span.outcome, span.stamps[5] - span.stamps[0], times);
         if (span.outcome == Outcome.FAILED || span.outcome == Outcome.DEADLINE) {
             service.log().error("a call failed", "callee", edge.callee(), "method", edge.name(), "error", why.getMessage());

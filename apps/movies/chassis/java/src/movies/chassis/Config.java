@@ -160,8 +160,13 @@ public final class Config {
                 names.add(key.substring("upstream.".length()));
             }
         }
-        names.removeAll(split(values.getOrDefault("optional", "")));
+        names.removeIf(this::isOptional);
         return names;
+    }
+
+    /** Whether answers do without the service. */
+    boolean isOptional(String name) {
+        return split(values.getOrDefault("optional", "")).contains(name);
     }
 
     /** Empty for a cache that is `none`. */

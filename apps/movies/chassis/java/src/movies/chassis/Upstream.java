@@ -37,12 +37,15 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     private final List<Pool<Connection>> replicas = new ArrayList<>();
     private final Map<String, Halves> methods = new HashMap<>();
     private final boolean isSharded;
+    /** Null for a service that is needed. */
+    private final Breaker breaker;
 
     Upstream(Service service, String name, TServiceClientFactory<C> clients) throws ConfigError {
         this.service = service;
         this.name = name;
         this.clients = clients;
         this.isSharded = Registry.isSharded(name);
+        this.breaker = service.config().isOptional(name) ? new Breaker() : null;
         this.limitNs = service.config().limitOf(name) * Clock.NS_PER_MS;
         for (InetSocketAddress address : service.config().addresses("upstream." + name)) {
             String text = address.getHostString() + ":" + address.getPort();
@@ -80,7 +83,7 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
             deadline = Math.min(deadline, calledAt + limitNs);
         }
         Call call = new Call(service, halves.edge, calledAt, deadline, out.get(), out.len(), frame -> decode(halves.receive, frame),
-                isSharded ? String.valueOf(values[0]) : null);
+                isSharded ? String.valueOf(values[0]) : null, breaker);
         call.begin();
         return Call.Begun.takes(call) ? nothing(method.getReturnType()) : call.finish();
     }
@@ -144,6 +147,9 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     }
 
     void appendTo(Map<String, Long> all) {
+        if (breaker != null) {
+            breaker.appendTo(all, "breaker." + name);
+        }
         methods.values().forEach(halves -> halves.edge.appendTo(all));
     }
 
