@@ -27,6 +27,14 @@ fn taillight() -> PathBuf {
     tests.parent().and_then(Path::parent).unwrap().join("taillight")
 }
 
+/// Those that this process may use, which Sphinx must be told.
+fn processors() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let allowed: units::CpuList = allowed.trim().parse().unwrap();
+    allowed.as_slice().to_vec()
+}
+
 /// The values to start with: all of a choice and a bool; of a number its words, its default and its least, since its most may be
 /// more than this machine has; of a text its default.
 fn values(setting: &Setting) -> Vec<String> {
@@ -67,6 +75,10 @@ fn start(name: &str, files: &Path, words: &[String]) -> Result<(), String> {
         return Err(format!("not built: {missing:?}"));
     }
     plan.exe = taillight();
+    let services: Vec<String> = plan.here().map(|service| service.name.clone()).collect();
+    for service in services {
+        plan.placement_mut(&service).unwrap().cpus = processors();
+    }
     plan.files = Some(files.into());
     plan.videos = Some(Videos { set: "1x1/256".into(), seed: 1 });
     plan.people = Some(PeopleSet { users: 20, seed: 1 });
