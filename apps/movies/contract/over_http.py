@@ -479,7 +479,8 @@ def _(s):
     must({answer.status for answer in answers} <= {200, 503, 504}, [str(answer) for answer in answers])
     page = s.page(movie, "?reviews=30")
     must(stored <= {review["review"] for review in page["reviews"]}, "some that were answered are not there")
-    must(page["rating"]["count"] >= before["rating"]["count"] + len(stored), page["rating"])
+    # Each of the four users counts once, and may have before.
+    must(0 <= page["rating"]["count"] - before["rating"]["count"] <= len(tokens), page["rating"])
 
 
 @case("refuses reviews that are none")
