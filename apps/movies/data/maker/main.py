@@ -63,7 +63,7 @@ def parse(args: list[str]) -> argparse.Namespace:
     parser.add_argument("--movies", type=number("movies"), default=1_000, metavar="N", help="films, the best ones (1000)")
     parser.add_argument("--seed", type=number("seed"), default=1, metavar="N", help="what all that is drawn follows from (1)")
     parser.add_argument("--clips", type=number("clips"), default=4, metavar="N", help="videos, which the films share (4)")
-    parser.add_argument("--hash-cost", type=number("cost"), default=4, metavar="N", help="cost of the hash of a password (4)")
+    parser.add_argument("--hash-cost", type=number("cost"), default=10, metavar="N", help="cost of the hash of a password (10)")
     parser.add_argument("--no-video", action="store_true", help="the films name their clips, and no clip is made")
     parser.add_argument("--source", metavar="FILE", help="vega-datasets' data/movies.json, if npm is not to fetch it")
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")

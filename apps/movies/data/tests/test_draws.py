@@ -118,6 +118,9 @@ class Drawn(unittest.TestCase):
         one, two = accounts.hashes(1, 2, 4)
         self.assertNotEqual(one, two)
         self.assertEqual(one, next(iter(accounts.hashes(1, 1, 4))))
+        # Users with the same password share its hash.
+        hashes = list(accounts.hashes(1, 65, 4))
+        self.assertEqual((hashes[64], len(set(hashes))), (one, 64))
         for user, hashed in ((1, one), (2, two)):
             self.assertTrue(accounts.bcrypt.checkpw(f"password-{user}".encode(), hashed.encode()))
             self.assertRegex(hashed, r"^\$2a\$04\$[./A-Za-z0-9]{53}$")

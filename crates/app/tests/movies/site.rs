@@ -197,7 +197,7 @@ impl Site {
     /// The token of a user of the data set.
     #[track_caller]
     pub(crate) fn token(&self, user: u64) -> String {
-        let body = json!({"name": format!("user{user}"), "password": format!("password-{user}")});
+        let body = json!({"name": format!("user{user}"), "password": format!("password-{}", user % 64)});
         let answer = self.ask(&Request::post("/api/login", "", &body));
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["token"].as_str().unwrap().to_owned()

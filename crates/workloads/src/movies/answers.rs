@@ -138,9 +138,12 @@ pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<
     out.extend_from_slice(body);
 }
 
+/// Different passwords of the data set. Source: apps/movies/data/maker/accounts.py.
+const PASSWORDS: u32 = 64;
+
 /// The login data of a user, by the data set's rule for names and passwords.
 pub(super) fn login_of(user: u32) -> serde_json::Value {
-    serde_json::json!({"name": format!("user{user}"), "password": format!("password-{user}")})
+    serde_json::json!({"name": format!("user{user}"), "password": format!("password-{}", user % PASSWORDS)})
 }
 
 /// The part of a path up to its last `/`, without a query.
