@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use launch::Form;
 
-use crate::description::{App, Argument, Command, File, Protocol, Seeded, Service, Store};
+use crate::description::{App, Argument, Command, File, Protocol, Seeded, Service, Store, Workload};
 use crate::files::Files;
 use crate::settings::Values;
 use crate::{Error, deploy, kinds, plan, registry, template};
@@ -80,6 +80,9 @@ fn whole(app: &App) -> Result<(), String> {
                 "{place}: service '{}' is started only `when`; leave that out",
                 entrance.service
             ));
+        }
+        if entrance.protocol.is_some() && entrance.workload != Workload::Cache {
+            return Err(format!("{place}: only the workload cache has a `protocol`; leave it out"));
         }
         if let Some(name) = &entrance.listen {
             let names: Vec<&str> = listens.iter().map(|listen| listen.name.as_str()).collect();

@@ -64,6 +64,8 @@ pub struct Entrance {
     pub listen: Option<String>,
     /// The description of a site that the workload takes for this application, by its name; without it the usual one.
     pub site: Option<String>,
+    /// The protocol of a cache, for a load that names none.
+    pub protocol: Option<spec::workload::Protocol>,
 }
 
 /// Kind of requests that an entrance answers.

@@ -262,6 +262,9 @@ impl Generator {
         }
         spec.seed = request.seed;
         (spec.time.warmup, spec.time.window) = (request.span.warmup.into(), request.span.window.into());
+        if let Some(protocol) = server.protocol() {
+            spec.workload.speak(protocol);
+        }
         if server.is_started() {
             // It was started for the run, wherever it is: it holds no other items.
             spec.workload.agree();

@@ -121,6 +121,14 @@ impl Server {
         &self.name
     }
 
+    /// The protocol that its application names for caches.
+    pub fn protocol(&self) -> Option<spec::workload::Protocol> {
+        match &self.keeper {
+            Keeper::Managed(own) => own.running().plan().app().entrance(Some(app::Workload::Cache))?.protocol,
+            Keeper::External(_) => None,
+        }
+    }
+
     /// Its entry in a result.
     pub fn record(&self) -> &results::Target {
         &self.record

@@ -147,12 +147,13 @@ mod tests {
             let error = target_name(text).unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains("HOST:PORT"), "{text}: {error}");
         };
-        check("redis", "there is no application 'redis'; there are ");
+        check("redit", "there is no application 'redit'; there are ");
         check("memcache", "did you mean 'memcached'?");
         check("./no/folder", "no/folder/app.toml");
         check("Sphinx", "neither the name of an application");
         let answers = |text: &str| workloads(&target_name(text).unwrap()).unwrap();
         assert_eq!(answers("memcached"), ["cache"]);
+        assert_eq!(answers("valkey"), ["cache"]);
         assert_eq!(answers("varnish-nginx"), ["web"]);
         assert!(answers("127.0.0.1:80").is_empty());
         assert!(needs_files(&TargetName::app("nginx")) && !needs_files(&TargetName::app("sphinx")));

@@ -30,6 +30,10 @@ pub trait Workload {
     /// and the arrival is done when the last of them is. What cannot be asked for is refused ([`Parts::refuse`]).
     fn draw(&mut self, seq: u64, parts: &mut Parts<Self::Job>) -> usize;
 
+    /// Appends the messages that begin a connection, such as a login, before the first request on it. Their answers
+    /// come before the answer to that request, and are read with it.
+    fn greeting(&mut self, _out: &mut Vec<u8>) {}
+
     /// Appends the request of a part to `out`.
     ///
     /// `tag` identifies the request on a datagram connection, and the answer must carry it; on a stream, whose

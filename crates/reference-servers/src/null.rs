@@ -15,6 +15,7 @@
 mod binary;
 mod datagram;
 mod dialect;
+mod resp;
 mod server;
 
 pub use dialect::Dialect;

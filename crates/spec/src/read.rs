@@ -248,8 +248,8 @@ mod tests {
             "target.threads: it is 257; write a number from 1 to 256",
         );
         check(
-            json!({ "target": { "server": "redis" } }),
-            "target.server: target 'redis': there is no such application",
+            json!({ "target": { "server": "dragonfly" } }),
+            "target.server: target 'dragonfly': there is no such application",
         );
         check(json!({ "target": { "server": "Redis" } }), "sphinx (embedded), memcached or nginx");
         check(

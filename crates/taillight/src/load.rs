@@ -274,6 +274,9 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
             server_pids.extend(started.pids());
             // Wherever it is: started for this, it holds no other items.
             spec.workload.agree();
+            if let Some(protocol) = started.protocol() {
+                spec.workload.speak(protocol);
+            }
             (started.address().to_owned(), Some(started))
         }
     };

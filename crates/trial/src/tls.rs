@@ -10,7 +10,7 @@ use reactor::tls::{Failure, Identity, Peer, Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use spec::Tls;
-use workloads::cache::{Control, ControlError, Stream, stream};
+use workloads::cache::{Control, ControlError, Dialect, Stream, stream};
 
 use crate::workload::stranger;
 
@@ -89,13 +89,14 @@ pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsCl
 /// Connects for requests outside of the measurement; also returns the version that the server reports.
 pub(crate) fn control(
     address: &Address,
+    dialect: &Dialect,
     tls: Option<&TlsClient>,
 ) -> Result<(Control, Option<String>), ControlError> {
-    let Some(tls) = tls else { return Control::connect(address) };
+    let Some(tls) = tls else { return Control::connect(address, dialect) };
     let server = address.to_string();
-    let found = Control::over(server.clone(), &|| encrypted(stream(address)?, Some(tls)));
+    let found = Control::over(server.clone(), dialect, &|| encrypted(stream(address)?, Some(tls)));
     found.map_err(|error| match stranger(address, Some(tls), &error, &Arc::default()) {
-        Some(found) => ControlError::Plain { server, found },
+        Some(found) => ControlError::Plain { server, found, family: dialect.family() },
         None => error,
     })
 }

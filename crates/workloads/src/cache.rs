@@ -17,20 +17,23 @@ mod fill;
 mod holdings;
 mod items;
 mod job;
+mod login;
 mod picker;
 mod prepare;
+mod redis;
 mod requests;
 mod survey;
 mod versions;
 mod wire;
 
-pub use check::{ConfigError, KEYS_ON_MISS_MAX, KEYS_PER_GET_MAX};
+pub use check::{ConfigError, KEYS_IN_CLUSTER_MAX, KEYS_ON_MISS_MAX, KEYS_PER_GET_MAX};
 pub use cluster::{Cluster, Server};
 pub use config::{CacheConfig, Listed};
-pub use control::{Connect, Control, ControlError, PATIENCE, Stream, stream};
+pub use control::{Connect, Control, ControlError, Dialect, PATIENCE, Stream, stream};
 pub use holdings::Holdings;
 pub use items::{Items, Kind};
 pub use job::Job;
+pub use login::Login;
 pub use prepare::{DataSet, FILLED, Preparation, prepare};
 pub use requests::{Cache, Seat};
 pub use spec::workload::{

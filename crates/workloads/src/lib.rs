@@ -22,4 +22,4 @@ mod unasked;
 pub mod video;
 pub mod web;
 
-pub use peer::{Peer, Stranger};
+pub use peer::{Family, Peer, Stranger};

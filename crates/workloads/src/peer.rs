@@ -24,6 +24,42 @@ pub enum Peer {
     Mysql,
 }
 
+/// The caches that are measured, by their protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// memcached and servers of its protocol.
+    Memcached,
+    /// Redis, Valkey and other servers of RESP.
+    Redis,
+}
+
+impl Family {
+    /// The kind of server.
+    pub(crate) fn peer(self) -> Peer {
+        match self {
+            Family::Memcached => Peer::Memcached,
+            Family::Redis => Peer::Redis,
+        }
+    }
+
+    /// The server, and the protocol that is meant if it has several.
+    pub(crate) fn in_full(self) -> String {
+        match self {
+            Family::Memcached => format!("{self}, with its text protocol (not -B binary)"),
+            Family::Redis => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Family::Memcached => "a memcached-compatible server",
+            Family::Redis => "a server of RESP such as Redis or Valkey",
+        })
+    }
+}
+
 /// A line that each kind answers, unless it has spoken before: a command of memcached.
 const QUESTION: &[u8] = b"version\r\n";
 /// Bytes that tell the kind. Source: the longest prefix below is `<!DOCTYPE HTML`, of 14.
@@ -62,13 +98,17 @@ impl Peer {
         Stranger::read(Vec::new(), "version", stream)
     }
 
-    /// How to measure such a server, or another, where a cache was expected at `server`.
-    pub fn instead_of_cache(self, server: &str) -> String {
+    /// How to measure such a server, or another, where a cache of this family was expected at `server`.
+    pub fn instead_of_cache(self, server: &str, family: Family) -> String {
         match self {
+            Peer::Memcached if family == Family::Redis => "leave out --protocol resp".into(),
+            Peer::Redis if family == Family::Memcached => "add --protocol resp".into(),
             Peer::Http => format!("measure it by taillight load web --target http://{server}/"),
             Peer::Tls => "add --tls-ca FILE, or --tls-insecure on a test bed".into(),
-            Peer::Memcached => "leave out --tls-ca, --tls-insecure and the other TLS options".into(),
-            _ => "give the HOST:PORT of a memcached-compatible server".into(),
+            Peer::Memcached | Peer::Redis => {
+                "leave out --tls-ca, --tls-insecure and the other TLS options".into()
+            }
+            _ => format!("give the HOST:PORT of {family}"),
         }
     }
 
@@ -76,6 +116,7 @@ impl Peer {
     pub fn instead_of_web(self, server: &str) -> String {
         match self {
             Peer::Memcached => format!("measure it by taillight load cache --target {server}"),
+            Peer::Redis => format!("measure it by taillight load cache --protocol resp --target {server}"),
             Peer::Tls => format!("write https://{server}/"),
             Peer::Http => format!("write http://{server}/"),
             _ => "give the URL of an HTTP/1.1 server".into(),

@@ -5,6 +5,7 @@
 mod corpus;
 mod memcached;
 mod movies;
+mod redis;
 mod simulated;
 mod social;
 mod video;

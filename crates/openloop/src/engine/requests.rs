@@ -211,6 +211,7 @@ impl<W: Workload> Engine<W> {
         let Some(conn) = connection.up() else {
             unreachable!("only an established connection can take a request")
         };
+        let is_first = connection.last_serial == connection.before_socket;
         let serial = connection.next_serial();
         let tag = if connection.datagram {
             self.recording.datagrams.sent += 1;
@@ -220,6 +221,9 @@ impl<W: Workload> Engine<W> {
         };
         let out = reactor.output(conn);
         let before = out.len();
+        if is_first && !connection.datagram {
+            self.workload.greeting(out);
+        }
         connection.left -= 1;
         if connection.left > 0 {
             self.workload.request(&mut request.job, tag, out);

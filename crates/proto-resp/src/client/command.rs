@@ -64,8 +64,8 @@ pub fn set(out: &mut Vec<u8>, key: &[u8], value: &[u8], options: SetOptions) {
     set_end(out, options);
 }
 
-/// Appends what stands before the value of a `SET`, whose `length` bytes the caller writes in place after it, followed by
-/// [`set_end`] with the same options.
+/// Appends a `SET` up to its value. The caller writes the value's `length` bytes after it, then [`set_end`] with the same
+/// options.
 #[inline]
 pub fn set_header(out: &mut Vec<u8>, key: &[u8], length: usize, options: SetOptions) {
     let words = 3 + usize::from(options.condition.is_some()) + if options.seconds > 0 { 2 } else { 0 };
@@ -75,7 +75,7 @@ pub fn set_header(out: &mut Vec<u8>, key: &[u8], length: usize, options: SetOpti
     number_line(out, b'$', length as u64);
 }
 
-/// Appends what follows the value of a `SET`.
+/// Appends the end of a `SET` after its value.
 #[inline]
 pub fn set_end(out: &mut Vec<u8>, options: SetOptions) {
     out.extend_from_slice(b"\r\n");

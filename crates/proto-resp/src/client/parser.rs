@@ -81,7 +81,7 @@ struct State {
     depth: usize,
     /// Elements announced so far.
     elements: u64,
-    /// Whether the message is no reply, but one that is skipped.
+    /// Whether the message is a push message or attributes, which are skipped.
     skips: bool,
 }
 
@@ -112,7 +112,7 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// What a line is to the message that it belongs to.
+/// Effect of a line on the message that it belongs to.
 enum Part {
     /// An element, or the whole message.
     Whole,

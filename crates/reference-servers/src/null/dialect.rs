@@ -1,7 +1,7 @@
 use proto_http::Version;
 use proto_http::server::{self, Parse};
 
-use crate::null::binary;
+use crate::null::{binary, resp};
 
 /// The longest line that is read; longer lines are cut, which bounds a connection's memory.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -12,7 +12,7 @@ pub enum Dialect {
     /// Every line is a request, and `ok` is the answer.
     Lines,
     /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`. The binary
-    /// protocol is answered in the same way.
+    /// protocol and RESP are answered in the same way.
     Memcached {
         /// The value that every key has.
         value: Vec<u8>,
@@ -45,6 +45,9 @@ impl Dialect {
     pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
         if matches!(self, Dialect::Memcached { .. }) && binary::speaks(bytes) {
             return binary::request(bytes);
+        }
+        if matches!(self, Dialect::Memcached { .. }) && resp::speaks(bytes) {
+            return resp::request(bytes);
         }
         if let Dialect::Http { .. } = self {
             return match server::request(bytes) {
@@ -102,6 +105,9 @@ impl Dialect {
     fn answer_memcached(value: &[u8], request: &[u8], out: &mut Vec<u8>) {
         if binary::speaks(request) {
             return binary::answer(request, value, out);
+        }
+        if resp::speaks(request) {
+            return resp::answer(request, value, out);
         }
         let line = request.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(b"");
         let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());

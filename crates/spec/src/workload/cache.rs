@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,10 +47,16 @@ pub struct Cache {
     #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
     #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only, which are over 95 % of those in production"))]
     pub mix: Mix,
-    /// How operations are written: ascii (get, set) or meta (mg, ms).
+    /// How operations are written: ascii (get, set) or meta (mg, ms), both of memcached; resp (GET, SET), of Redis,
+    /// Valkey, KeyDB and Dragonfly; or auto, which is resp for a target that says so, such as redis, and else ascii.
     #[arg(long, default_value_t = Protocol::default(), value_name = "PROTOCOL")]
-    #[schemars(extend("x-source" = "ours, because every version of memcached and every client has the classic commands"))]
+    #[schemars(extend("x-source" = "ours, because a target knows its protocol, and every version of memcached and every client has the classic commands"))]
     pub protocol: Protocol,
+    /// File with the user and the password of a server of RESP, in a line USER:PASSWORD, or :PASSWORD for the default
+    /// user. Each machine that generates load reads its own.
+    #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = "ours, because a password on the command line can be read by every user of the machine"))]
+    pub auth_file: Option<PathBuf>,
     /// Send get and mget over UDP, to the same ports; everything else stays on TCP, as in production.
     #[arg(long)]
     #[schemars(extend("x-source" = "ISPASS'16 §VI-C: TCP connections"))]
@@ -62,8 +70,9 @@ pub struct Cache {
     #[schemars(extend("x-source" = "memcached's protocol.txt, Expiration times: 0 is never"))]
     pub expiry: Expiry,
     /// How several servers divide the keys: replicated (every server has all: writes to all, reads to one), ketama or
-    /// modulo (shards, as libmemcached places keys); or partitions, for one Sphinx with --partition-ports: each key at
-    /// the thread that owns it, with the connections divided among the threads.
+    /// modulo (shards, as libmemcached places keys); partitions, for one Sphinx with --partition-ports: each key at the
+    /// thread that owns it, with the connections divided among the threads; or cluster, for the nodes of a Redis
+    /// Cluster, one of which is the target: they tell which has which keys.
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
     #[schemars(extend("x-source" = "ours, because it asks nothing of the clients' hashing; ISPASS'16 §IV-C.1 has replicas and shards"))]
     pub placement: Placement,
@@ -108,6 +117,7 @@ impl Default for Cache {
             scale: Scaling::NONE,
             mix: Mix::default(),
             protocol: Protocol::default(),
+            auth_file: None,
             udp: false,
             on_miss: OnMiss::default(),
             expiry: Expiry::never(),
@@ -125,11 +135,15 @@ impl Default for Cache {
 /// How operations are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// The classic commands: `get`, `set`.
+    /// That of the target, if its description names one; otherwise the classic commands of memcached.
     #[default]
+    Auto,
+    /// The classic commands of memcached: `get`, `set`.
     Ascii,
     /// The meta commands of memcached 1.6: `mg`, `ms`.
     Meta,
+    /// RESP, the protocol of Redis and Valkey: `GET`, `SET`.
+    Resp,
 }
 
 /// The reaction to a miss of `get`, `mget`, `gets` and `gat`.
@@ -157,6 +171,9 @@ pub enum Placement {
     Modulo,
     /// The threads of one Sphinx, at their own ports, as listed by its `stats partitions`.
     Partitions,
+    /// The nodes of a Redis Cluster that take writes, as listed by its `CLUSTER SLOTS`. Keys that have moved are asked for
+    /// again at their new node.
+    Cluster,
 }
 
 /// When the data set is stored.
@@ -171,12 +188,15 @@ pub enum Fill {
     Never,
 }
 
-words!(Protocol, "protocol", "write one of: ascii meta", "ascii" => Protocol::Ascii, "meta" => Protocol::Meta);
+words!(
+    Protocol, "protocol", "write one of: auto ascii meta resp",
+    "auto" => Protocol::Auto, "ascii" => Protocol::Ascii, "meta" => Protocol::Meta, "resp" => Protocol::Resp
+);
 words!(OnMiss, "answer to a miss", "write one of: nothing set", "nothing" => OnMiss::Nothing, "set" => OnMiss::Set);
 words!(
-    Placement, "placement", "write replicated, ketama, modulo or partitions",
+    Placement, "placement", "write replicated, ketama, modulo, partitions or cluster",
     "replicated" => Placement::Replicated, "ketama" => Placement::Ketama, "modulo" => Placement::Modulo,
-    "partitions" => Placement::Partitions
+    "partitions" => Placement::Partitions, "cluster" => Placement::Cluster
 );
 words!(
     Fill, "time to store the data set", "write auto, always or never",
@@ -187,6 +207,12 @@ as_text! { Protocol; OnMiss; Placement; Fill; }
 impl Facts for Cache {
     fn preset(&self) -> Option<Preset> {
         self.preset
+    }
+
+    fn speak(&mut self, protocol: Protocol) {
+        if self.protocol == Protocol::Auto {
+            self.protocol = protocol;
+        }
     }
 
     fn agree(&mut self) {
@@ -219,13 +245,16 @@ mod tests {
 
     #[test]
     fn words_read_back() {
-        for protocol in [Protocol::Ascii, Protocol::Meta] {
+        for protocol in [Protocol::Auto, Protocol::Ascii, Protocol::Meta, Protocol::Resp] {
             assert_eq!(protocol.to_string().parse(), Ok(protocol));
         }
         for on_miss in [OnMiss::Nothing, OnMiss::Set] {
             assert_eq!(on_miss.to_string().parse(), Ok(on_miss));
         }
         let error = "binary".parse::<Protocol>().unwrap_err().to_string();
-        assert_eq!(error, "protocol 'binary': there is none of this name; write one of: ascii meta");
+        assert_eq!(
+            error,
+            "protocol 'binary': there is none of this name; write one of: auto ascii meta resp"
+        );
     }
 }

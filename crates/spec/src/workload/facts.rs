@@ -48,6 +48,9 @@ pub trait Facts {
         })
     }
 
+    /// Uses the protocol of the target, unless another one was given.
+    fn speak(&mut self, _protocol: super::Protocol) {}
+
     /// Agrees to store items in the servers, which were started for the run.
     fn agree(&mut self) {}
 

@@ -59,7 +59,7 @@ fn targets_that_are_not_there() {
     };
     check(&port_without_listener, 1, &["cannot connect to", "refused", "start the server"]);
     check("127.0.0.1:http", 2, &["not a port", "HOST:PORT"]);
-    check("redis", 2, &["sphinx (embedded), memcached"]);
+    check("dragonfly", 2, &["sphinx (embedded), memcached"]);
     check("no-such-host.invalid:11211", 1, &["no-such-host.invalid", "not known"]);
 }
 

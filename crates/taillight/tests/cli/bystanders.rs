@@ -77,7 +77,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
 }
 
-const WAYS_OUT: [&str; 2] = ["add --yes to agree", "--target memcached"];
+const WAYS_OUT: [&str; 2] = ["add --yes to agree", "--target sphinx"];
 
 /// The report: `load cache -r 1k -d 1s` evicted all 2000 live keys of a full memcached on loopback.
 #[test]

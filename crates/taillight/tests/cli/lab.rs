@@ -244,9 +244,13 @@ fn targets_and_options_that_make_no_sense_start_nothing() {
         let left = fs::read_dir(&results).map_or(0, Iterator::count);
         assert_eq!(left, 0, "{line}: nothing was measured, so nothing is left");
     };
-    check("sweep cache --target redis", 2, &["'redis'", "sphinx (embedded), memcached", "HOST:PORT"]);
+    check(
+        "sweep cache --target redit",
+        2,
+        &["did you mean 'redis'?", "sphinx (embedded), memcached", "HOST:PORT"],
+    );
     check("peak cache --target localhost:http", 2, &["'http' is not a port"]);
-    check("compare --live sphinx redis", 2, &["'redis'", "HOST:PORT"]);
+    check("compare --live sphinx dragonfly", 2, &["'dragonfly'", "HOST:PORT"]);
     check("compare --live sphinx", 2, &["<B>"]);
     check("sweep cache --target 127.0.0.1:1", 1, &["127.0.0.1:1 cannot be reached", "start the server"]);
     check("sweep cache --loads 0,50", 2, &["0", "per cent over 0"]);

@@ -66,6 +66,8 @@ fn what_is_resolved_can_be_run() {
     let mut spec = lab::read_spec(whole).unwrap();
     // Stored in a server that was started for it.
     spec.workload.agree();
+    // The description of the target names no protocol.
+    spec.workload.speak(spec::workload::Protocol::Ascii);
     for trial in [typed, read] {
         let mut found = trial.spec.unwrap();
         // Chosen to avoid the processors of the started server.
@@ -102,7 +104,7 @@ fn a_mistake_in_a_specification_is_named_with_its_place() {
     check(r#"{ "workload": { "kezs": 5 } }"#, &["workload.kezs", "did you mean 'keys'?"]);
     check(r#"{ "time": { "window": 5 } }"#, &["time.window", "has no unit", "2s"]);
     check(
-        r#"{ "target": { "server": "redis" } }"#,
+        r#"{ "target": { "server": "dragonfly" } }"#,
         &["target.server", "sphinx (embedded), memcached or nginx"],
     );
     check("{", &["JSON"]);

@@ -87,9 +87,10 @@ fn web(target: &str) -> Command {
 #[test]
 fn redis_is_no_memcached() {
     let Some((_open, address)) = redis(&[]) else { return };
-    let says = ["is Redis", "-ERR unknown command", "memcached-compatible server"];
+    let says = ["is Redis", "-ERR unknown command", "add --protocol resp"];
     refuses(&mut cache(&address), 1, &says);
-    refuses(&mut web(&format!("http://{address}/")), 1, &["is Redis", "URL of an HTTP/1.1 server"]);
+    let instead = format!("taillight load cache --protocol resp --target {address}");
+    refuses(&mut web(&format!("http://{address}/")), 1, &["is Redis", &instead]);
     refuses(cache(&address).arg("--tls-insecure"), 1, &["does not speak TLS and is Redis"]);
     let Some((_locked, address)) = redis(&["--requirepass", "secret"]) else { return };
     refuses(&mut cache(&address), 1, &["is Redis"]);

@@ -2,17 +2,17 @@
 
 mod config;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use openloop::{Plan, Recording};
 use reactor::Address;
 use results::{Invalid, Reason};
 use spec::workload::Placement;
 use spec::{Spec, Workload, workload};
 use workloads::cache::{
-    Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, Server, prepare,
+    Cache, CacheConfig, DataSet, Dialect, FILLED, FillPolicy, Items, Preparation, Server, prepare,
 };
 
 pub use self::config::read;
@@ -37,7 +37,11 @@ pub(super) fn offered(options: &workload::Cache, spec: &Spec, servers: Servers<'
 
 impl super::Offered for Offered {
     fn replaced(&self, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
-        partitions(&self.options, task, tls)
+        match self.options.placement {
+            Placement::Partitions => partitions(&self.options, task, tls).map(Some),
+            Placement::Cluster => nodes(&self.config, task, tls).map(Some),
+            Placement::Replicated | Placement::Ketama | Placement::Modulo => Ok(None),
+        }
     }
 
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
@@ -49,7 +53,7 @@ impl super::Offered for Offered {
 
     fn resolve(&self, workload: &mut Workload) {
         if let Workload::Cache(options) = workload {
-            options.keys = self.config.keys;
+            (options.keys, options.protocol) = (self.config.keys, self.config.protocol);
         }
     }
 
@@ -96,13 +100,14 @@ fn fill(
     items: &Items,
     tls: Option<&TlsClient>,
 ) -> Result<(DataSet, Option<String>)> {
-    let (first, version) = control(&task.addresses[0], tls)?;
+    let dialect = config.dialect();
+    let (first, version) = control(&task.addresses[0], &dialect, tls)?;
     // The connection that read the version is reused: servers that count connections should see as few as possible.
     let first = Mutex::new(Some(first));
     let how = Preparation {
         connect: &|server| match first.lock().expect("no thread panics with it").take_if(|_| server == 0) {
             Some(first) => Ok(first),
-            None => Ok(control(&task.addresses[server], tls)?.0),
+            None => Ok(control(&task.addresses[server], &dialect, tls)?.0),
         },
         threads: 2,
         policy: options.fill,
@@ -112,9 +117,7 @@ fn fill(
     };
     let mut data_set = prepare(config, items, &how)?;
     if version.is_none() {
-        data_set
-            .unknown
-            .insert(0, format!("the version of {}: it answers no 'version'", config.cluster.servers[0]));
+        data_set.unknown.insert(0, format!("the version of {}: it does not tell", config.cluster.servers[0]));
     }
     Ok((data_set, version))
 }
@@ -122,10 +125,7 @@ fn fill(
 /// The task with the server's threads as its servers, so that each key goes to the thread that owns it.
 ///
 /// Errors: there are several servers, or the server has no ports for its threads.
-fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
-    if options.placement != Placement::Partitions {
-        return Ok(None);
-    }
+fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -> Result<Task> {
     if options.udp {
         bail!(
             "--placement partitions: has the client choose the thread, which datagrams leave to the server's --steering key; leave out one of --udp and --placement"
@@ -137,12 +137,28 @@ fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -
             task.addresses.len()
         );
     };
-    let (mut control, _) = control(server, tls)?;
+    let (mut control, _) = control(server, &Dialect::Memcached, tls)?;
     // A server may listen on all addresses, but be reached at one of them.
     let places = control.partitions()?.into_iter().map(|place| SocketAddr::new(socket.ip(), place.port()));
     let addresses: Vec<Address> = places.map(Address::Tcp).collect();
     let names = addresses.iter().map(Server::from).collect();
-    Ok(Some(Task { addresses, names, ..task.clone() }))
+    Ok(Task { addresses, names, ..task.clone() })
+}
+
+/// The task with the nodes of a Redis Cluster as its servers, which the first server that was given lists.
+///
+/// Errors: it is no node of a whole cluster, or a node has no address.
+fn nodes(config: &CacheConfig, task: &Task, tls: Option<&TlsClient>) -> Result<Task> {
+    let (mut control, _) = control(&task.addresses[0], &config.dialect(), tls)?;
+    let names = control.nodes()?;
+    let address = |node: &Server| {
+        let found = (node.host.as_str(), node.port).to_socket_addrs().ok().and_then(|mut all| all.next());
+        found.map(Address::Tcp).with_context(|| {
+            format!("the node {node} of the Redis Cluster has no address here; set its cluster-announce-ip")
+        })
+    };
+    let addresses = names.iter().map(address).collect::<Result<Vec<_>>>()?;
+    Ok(Task { addresses, names, ..task.clone() })
 }
 
 /// Divides the connections to one server among its threads: at least one to each from each of the `generators`'

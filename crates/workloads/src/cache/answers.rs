@@ -30,6 +30,12 @@ impl Workload for Cache {
         self.draw_parts(seq, parts)
     }
 
+    fn greeting(&mut self, out: &mut Vec<u8>) {
+        if let Some(login) = &self.config.login {
+            login.append(out);
+        }
+    }
+
     #[inline]
     fn request(&mut self, job: &mut Job, tag: u16, out: &mut Vec<u8>) {
         self.write(job, tag, out);
@@ -37,6 +43,9 @@ impl Workload for Cache {
 
     #[inline]
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
+        if self.config.protocol == Protocol::Resp {
+            return self.reply(job, wire, bytes);
+        }
         if job.step == Step::SetAllMissing {
             return self.answers(job, wire, bytes);
         }
@@ -161,7 +170,7 @@ impl Cache {
 
     /// Judges an answer of `used` bytes for its job, and counts it.
     #[inline]
-    fn answer(&mut self, job: &mut Job, used: usize, answer: Answer<'_>) -> Parsed<Job> {
+    pub(super) fn answer(&mut self, job: &mut Job, used: usize, answer: Answer<'_>) -> Parsed<Job> {
         if let Answer::Error { kind, text } = answer {
             return Parsed::done(used, Err(refused(kind, text)));
         }
@@ -242,7 +251,7 @@ impl Cache {
     }
 
     /// The part is done; missing items are stored next.
-    fn then_set(&mut self, used: usize, job: Job) -> Parsed<Job> {
+    pub(super) fn then_set(&mut self, used: usize, job: Job) -> Parsed<Job> {
         let then = Then::Also { operation: self.operations.len(), endpoint: self.endpoint(&job), job };
         Parsed::Done { used, outcome: Ok(()), then }
     }
@@ -258,7 +267,7 @@ impl Cache {
     }
 
     /// As [`Cache::check`], with the key in `self.key`.
-    fn check_in(&mut self, n: u64, value: &[u8]) -> Result {
+    pub(super) fn check_in(&mut self, n: u64, value: &[u8]) -> Result {
         if self.items.is_verified() { self.check_content(n, value) } else { self.check(n, value) }
     }
 

@@ -4,13 +4,17 @@ use proto_memcache::limits;
 use thiserror::Error;
 use units::ParseError;
 
-use crate::cache::{CacheConfig, OnMiss, Operation, Prefix, Protocol};
+use crate::cache::{CacheConfig, OnMiss, Operation, Placement, Prefix, Protocol};
 
 /// The most keys of one multi-get. Facebook's have 24 on average and 95 at the 95th percentile (Nishtala et al.,
 /// *Scaling Memcache at Facebook*, NSDI 2013, §3.1).
 pub const KEYS_PER_GET_MAX: u64 = 1_000;
 /// The most keys of a multi-get whose misses are stored: which are missing is kept in 64 bits.
 pub const KEYS_ON_MISS_MAX: u64 = 64;
+
+/// The most keys of a multi-get to a Redis Cluster: which of them are missing, and which have moved, is kept in 32 bits
+/// each.
+pub const KEYS_IN_CLUSTER_MAX: u64 = 32;
 
 /// A workload that cannot be.
 #[derive(Debug, Error)]
@@ -43,6 +47,20 @@ pub enum ConfigError {
         "inserts into the data set {name}: it says nothing of items that are not in it; leave insert out of the mix, or use --keys instead of a file"
     )]
     DataSetInserts { name: String },
+    #[error(
+        "the operation {operation}: servers of RESP have none such; leave it out of --mix, or measure a cache of memcached's protocol"
+    )]
+    NotOfResp { operation: String },
+    #[error("UDP: servers of RESP take requests over TCP, TLS and Unix sockets only; leave out --udp")]
+    UdpOfResp,
+    #[error(
+        "the placement partitions is Sphinx's, by memcached's protocol; leave out --protocol resp, or choose another --placement"
+    )]
+    PartitionsOfResp,
+    #[error("the placement cluster is that of a Redis Cluster; add --protocol resp")]
+    ClusterOfMemcached,
+    #[error("a login is for servers of RESP; add --protocol resp, or leave out --auth-file")]
+    LoginOfMemcached,
     #[error("{given} servers; there must be 1 to {}", crate::cache::Cluster::MAX)]
     Servers { given: usize },
     #[error("the server '{server}' is twice in the list; name each once")]
@@ -56,6 +74,7 @@ impl CacheConfig {
         self.check_data_set()?;
         self.cluster.check()?;
         self.check_key_size()?;
+        self.check_protocol()?;
         let operations = || self.mix.shares().iter().map(|share| &share.operation);
         operations().try_for_each(|operation| match operation {
             Operation::MultiGet(keys) => self.check_multi_get(keys),
@@ -67,6 +86,31 @@ impl CacheConfig {
             return Err(ConfigError::NothingOverUdp { mix: self.mix.to_string() });
         }
         Ok(())
+    }
+
+    fn check_protocol(&self) -> Result<(), ConfigError> {
+        let placement = self.cluster.placement;
+        if self.protocol == Protocol::Auto {
+            // The target decides, which is not known yet.
+            return Ok(());
+        }
+        if self.protocol != Protocol::Resp {
+            return match (placement, &self.login) {
+                (Placement::Cluster, _) => Err(ConfigError::ClusterOfMemcached),
+                (_, Some(_)) => Err(ConfigError::LoginOfMemcached),
+                _ => Ok(()),
+            };
+        }
+        let is_missing = |operation: &&Operation| {
+            matches!(operation, Operation::Gets | Operation::Cas | Operation::Prepend)
+        };
+        let missing = self.mix.shares().iter().map(|share| &share.operation).find(is_missing);
+        match missing {
+            Some(operation) => Err(ConfigError::NotOfResp { operation: operation.to_string() }),
+            None if self.udp => Err(ConfigError::UdpOfResp),
+            None if placement == Placement::Partitions => Err(ConfigError::PartitionsOfResp),
+            None => Ok(()),
+        }
     }
 
     fn check_data_set(&self) -> Result<(), ConfigError> {
@@ -111,6 +155,9 @@ impl CacheConfig {
         if most > self.keys {
             return error(self.keys, ", as each is another key of the data set");
         }
+        if self.cluster.placement == Placement::Cluster && most > KEYS_IN_CLUSTER_MAX {
+            return error(KEYS_IN_CLUSTER_MAX, " in a Redis Cluster");
+        }
         if self.on_miss == OnMiss::Set && most > KEYS_ON_MISS_MAX {
             return error(KEYS_ON_MISS_MAX, " where the missing ones are stored");
         }
@@ -138,6 +185,7 @@ impl CacheConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::Cluster;
     use crate::cache::config::tests::config;
 
     fn check(config: CacheConfig, expect: Option<&str>) {
@@ -176,6 +224,31 @@ mod tests {
         let on_miss = |mix| CacheConfig { on_miss: OnMiss::Set, ..config(mix) };
         check(on_miss("mget(64):100"), None);
         check(on_miss("mget(65):100"), Some("1 to 64 where the missing ones are stored"));
+    }
+
+    #[test]
+    fn redis_has_not_every_operation() {
+        let resp = |mix: &str| CacheConfig { protocol: Protocol::Resp, ..config(mix) };
+        let at = |placement, config: CacheConfig| {
+            let cluster = Cluster { placement, ..config.cluster.clone() };
+            CacheConfig { cluster, ..config }
+        };
+        let all = "get:10,mget(3):10,gat:10,set:10,add:10,replace:10,append:10,delete:10,incr:5,decr:5,touch:5,insert:5";
+        check(resp(all), None);
+        for operation in ["gets", "cas", "prepend"] {
+            check(
+                resp(&format!("get:50,{operation}:50")),
+                Some(&format!("operation {operation}: servers of RESP")),
+            );
+        }
+        check(CacheConfig { udp: true, ..resp("get:100") }, Some("leave out --udp"));
+        check(at(Placement::Partitions, resp("get:100")), Some("another --placement"));
+        check(at(Placement::Cluster, config("get:100")), Some("add --protocol resp"));
+        check(at(Placement::Cluster, resp("mget(32):100")), None);
+        check(at(Placement::Cluster, resp("mget(33):100")), Some("1 to 32 in a Redis Cluster"));
+        let login = crate::cache::Login::read("me:secret");
+        check(CacheConfig { login: login.clone(), ..resp("get:100") }, None);
+        check(CacheConfig { login, ..config("get:100") }, Some("leave out --auth-file"));
     }
 
     #[test]

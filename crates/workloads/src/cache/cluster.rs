@@ -2,6 +2,7 @@
 
 mod hash;
 mod ketama;
+mod slots;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +14,7 @@ use units::ParseError;
 
 use crate::cache::ConfigError;
 use ketama::Continuum;
+pub(super) use slots::Slots;
 
 /// The servers of a cluster, and how keys are spread over them.
 ///
@@ -45,7 +47,8 @@ impl Cluster {
 
     /// Whether each key lives on one server of several.
     pub fn is_sharded(&self) -> bool {
-        self.servers.len() > 1 && self.placement != Placement::Replicated
+        self.placement == Placement::Cluster
+            || self.servers.len() > 1 && self.placement != Placement::Replicated
     }
 
     /// Checks that there are servers, and no two the same.
@@ -123,16 +126,17 @@ impl FromStr for Server {
 }
 
 /// Finds the server of a key.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Shards(Rule);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Rule {
     /// Each server holds everything.
     All,
     Ketama(Continuum),
     Modulo(u32),
     Partitions(usize),
+    Cluster(Slots),
 }
 
 impl Shards {
@@ -143,6 +147,7 @@ impl Shards {
             Placement::Ketama => Rule::Ketama(Continuum::new(&cluster.servers)),
             Placement::Modulo => Rule::Modulo(cluster.servers.len() as u32),
             Placement::Partitions => Rule::Partitions(cluster.servers.len()),
+            Placement::Cluster => Rule::Cluster(Slots::default()),
         })
     }
 
@@ -156,6 +161,15 @@ impl Shards {
             Rule::Ketama(continuum) => Some(continuum.server(hash::md5(key))),
             Rule::Modulo(servers) => Some((hash::one_at_a_time(key) % servers) as usize),
             Rule::Partitions(threads) => Some(partition::of(key, *threads)),
+            Rule::Cluster(slots) => Some(slots.of(key)),
+        }
+    }
+
+    /// The slots of a Redis Cluster.
+    pub(super) fn slots(&self) -> Option<&Slots> {
+        match &self.0 {
+            Rule::Cluster(slots) => Some(slots),
+            _ => None,
         }
     }
 }

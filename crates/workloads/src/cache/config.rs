@@ -4,7 +4,9 @@ use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size, mixed};
 use rand::SeedableRng;
 use units::Bytes;
 
-use crate::cache::{Cluster, Digits, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
+use crate::cache::{
+    Cluster, Dialect, Digits, Expiry, Login, Mix, OnMiss, Placement, Prefix, Protocol, Server, expiry,
+};
 
 /// Every parameter of the cache workload.
 ///
@@ -31,6 +33,8 @@ pub struct CacheConfig {
     pub mix: Mix,
     /// How the operations are written.
     pub protocol: Protocol,
+    /// The user that each connection logs in as, by RESP.
+    pub login: Option<Login>,
     /// The expiry of stored items.
     pub expiry: Expiry,
     /// The reaction to a miss of a get.
@@ -64,6 +68,7 @@ impl Default for CacheConfig {
             popularity: Popularity::Uniform,
             mix: Mix::default(),
             protocol: Protocol::Ascii,
+            login: None,
             expiry: Expiry::never(),
             on_miss: OnMiss::Nothing,
             verify: false,
@@ -88,6 +93,17 @@ impl CacheConfig {
     /// Whether the load changes the server's items.
     pub fn writes(&self) -> bool {
         self.mix.writes() || self.on_miss == OnMiss::Set
+    }
+
+    /// How to speak to the servers before the load.
+    pub fn dialect(&self) -> Dialect {
+        match self.protocol {
+            Protocol::Resp => Dialect::Resp {
+                login: self.login.clone(),
+                cluster: self.cluster.placement == Placement::Cluster,
+            },
+            Protocol::Auto | Protocol::Ascii | Protocol::Meta => Dialect::Memcached,
+        }
     }
 
     /// The sizes of keys and values; distributions without bounds of their own are clipped to a cache's limits.

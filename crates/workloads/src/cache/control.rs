@@ -1,20 +1,27 @@
+mod resp;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
+use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser, Values};
+use proto_memcache::{Reply, StoreVerb};
+use proto_resp::client::ReplyParser;
 use reactor::Address;
 use thiserror::Error;
 
+use crate::cache::Login;
 use crate::cache::holdings::Holdings;
-use crate::peer::{Peer, Stranger, excerpt};
+use crate::peer::{Family, Peer, Stranger, excerpt};
 
 /// The longest time for an answer outside a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The first question to a server.
 const VERSION: &str = "version";
+/// The name of the request that stores, in messages.
+const SET: &str = "set";
 /// The request for all keys. Source: memcached's `protocol.txt`, LRU_Crawler.
 const LIST: &[u8] = b"lru_crawler metadump all\r\n";
 /// Its name in messages.
@@ -28,33 +35,43 @@ const BUSY: Duration = Duration::from_millis(20);
 pub enum ControlError {
     #[error("cannot connect to {server}: {source}; start the server there, or give another HOST:PORT")]
     Connect { server: String, source: io::Error },
-    #[error("{server} did not answer '{asked}' within {} s; is it a memcached-compatible server, with its text protocol (not -B binary), and not overloaded?", PATIENCE.as_secs())]
-    Silent { server: String, asked: &'static str },
+    #[error("{server} did not answer '{asked}' within {} s; is it {}, and not overloaded?", PATIENCE.as_secs(), family.in_full())]
+    Silent { server: String, asked: &'static str, family: Family },
     #[error(
-        "{server} closed the connection when asked for '{asked}'; is it a memcached-compatible server with a free connection?"
+        "{server} closed the connection when asked for '{asked}'; is it {family} with a free connection, and without TLS?"
     )]
-    Closed { server: String, asked: &'static str },
+    Closed { server: String, asked: &'static str, family: Family },
     #[error(
         "{server} wants authentication, which the load generator does not do; start it without -S and -Y, or measure a copy of it"
     )]
     Authentication { server: String },
-    #[error("{server} answered '{asked}' with '{answer}'; is it a memcached-compatible server?")]
-    Garbage { server: String, asked: &'static str, answer: String },
+    #[error("{server} wants a login; give its user and password with --auth-file FILE")]
+    NoLogin { server: String },
+    #[error("{server} refused the login: '{answer}'; correct the file of --auth-file")]
+    Login { server: String, answer: String },
+    #[error("{server} is a node of a Redis Cluster, and has only some of the keys; add --placement cluster")]
+    Node { server: String },
+    #[error(
+        "{server} is no node of a whole Redis Cluster: {problem}; leave out --placement cluster, or mend the cluster"
+    )]
+    NoCluster { server: String, problem: String },
+    #[error("{server} answered '{asked}' with '{answer}'; is it {family}?")]
+    Garbage { server: String, asked: &'static str, answer: String, family: Family },
     #[error(
         "{server} answered '{asked}' with '{answer}', so that it serves no reads; see its log and the servers behind it"
     )]
     NotServing { server: String, asked: &'static str, answer: String },
-    #[error("{server} is {found}; {}", found.peer.instead_of_cache(server))]
-    Other { server: String, found: Stranger },
-    #[error("{server} does not speak TLS and is {found}; {}", found.peer.instead_of_cache(server))]
-    Plain { server: String, found: Stranger },
+    #[error("{server} is {found}; {}", found.peer.instead_of_cache(server, *.family))]
+    Other { server: String, found: Stranger, family: Family },
+    #[error("{server} does not speak TLS and is {found}; {}", found.peer.instead_of_cache(server, *.family))]
+    Plain { server: String, found: Stranger, family: Family },
     #[error("{server} refused to store: '{answer}'; give it more memory, or use fewer or smaller items")]
     Refused { server: String, answer: String },
     #[error(
         "{server} does not tell which thread owns which key; --placement partitions takes a Sphinx with --partition-ports, such as --server-set partition_ports=on"
     )]
     NoPartitions { server: String },
-    #[error("{server} {found}; {then}; add --yes to agree, or measure a server of its own with --target memcached{}", if *.reads { ", or only read with --fill never" } else { "" })]
+    #[error("{server} {found}; {then}; add --yes to agree, or measure a server of its own, such as --target sphinx{}", if *.reads { ", or only read with --fill never" } else { "" })]
     Agreement { server: String, found: String, then: String, reads: bool },
     #[error("the connection to {server} failed: {source}")]
     Io { server: String, source: io::Error },
@@ -65,6 +82,30 @@ impl ControlError {
     pub(super) fn fact(&self) -> String {
         let text = self.to_string();
         text.split_once("; ").map_or(text.clone(), |(fact, _)| fact.into())
+    }
+}
+
+/// The protocol of a server before the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// memcached's text protocol.
+    Memcached,
+    /// RESP.
+    Resp {
+        /// The user to log in as.
+        login: Option<Login>,
+        /// Whether the server is a node of a Redis Cluster.
+        cluster: bool,
+    },
+}
+
+impl Dialect {
+    /// The servers that speak it.
+    pub fn family(&self) -> Family {
+        match self {
+            Dialect::Memcached => Family::Memcached,
+            Dialect::Resp { .. } => Family::Redis,
+        }
     }
 }
 
@@ -89,53 +130,70 @@ pub struct Control {
     stream: Box<dyn Stream>,
     /// Bytes that may be sent before the first answer is read.
     ahead: usize,
+    dialect: Dialect,
     parser: ResponseParser,
+    replies: ReplyParser,
     received: Vec<u8>,
     /// How much of `received` is used up.
     used: usize,
 }
 
 impl Control {
-    /// Connects over TCP or a Unix socket, and makes sure that a memcached-compatible server answers.
+    /// Connects over TCP or a Unix socket, and makes sure that a server of this protocol answers.
     ///
     /// Returns the version that the server says it has, if it does. A UDP address is connected to over TCP.
-    pub fn connect(address: &Address) -> Result<(Control, Option<String>), ControlError> {
-        Control::open(address.to_string(), AHEAD, &|| stream(address))
+    pub fn connect(address: &Address, dialect: &Dialect) -> Result<(Control, Option<String>), ControlError> {
+        Control::open(address.to_string(), AHEAD, dialect, &|| stream(address))
     }
 
     /// The same over streams that `connect` makes, over TLS for instance; `server` is its name in messages.
     ///
     /// Reads and writes should give up after [`PATIENCE`], by `WouldBlock` or `TimedOut`.
-    pub fn over(server: String, connect: &Connect<'_>) -> Result<(Control, Option<String>), ControlError> {
-        Control::open(server, AHEAD_CAUTIOUS, connect)
+    pub fn over(
+        server: String,
+        dialect: &Dialect,
+        connect: &Connect<'_>,
+    ) -> Result<(Control, Option<String>), ControlError> {
+        Control::open(server, AHEAD_CAUTIOUS, dialect, connect)
     }
 
     fn open(
         server: String,
         ahead: usize,
+        dialect: &Dialect,
         connect: &Connect<'_>,
     ) -> Result<(Control, Option<String>), ControlError> {
+        let (asked, family) = match dialect {
+            Dialect::Memcached => (VERSION, Family::Memcached),
+            Dialect::Resp { .. } => (resp::INFO, Family::Redis),
+        };
         let again = || match connect() {
             Ok(stream) => {
                 let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
-                Ok(Control { server: server.clone(), stream, ahead, parser, received: Vec::new(), used: 0 })
+                let (server, dialect, replies) = (server.clone(), dialect.clone(), ReplyParser::default());
+                let received = Vec::new();
+                Ok(Control { server, stream, ahead, dialect, parser, replies, received, used: 0 })
             }
             // Accepted and closed before it was handled.
             Err(source) if source.kind() == io::ErrorKind::ConnectionReset => {
-                Err(ControlError::Closed { server: server.clone(), asked: VERSION })
+                Err(ControlError::Closed { server: server.clone(), asked, family })
             }
             Err(source) => Err(ControlError::Connect { server: server.clone(), source }),
         };
         let mut control = again()?;
+        if let Dialect::Resp { login, cluster } = dialect {
+            let version = control.introduce(login.as_ref(), *cluster)?;
+            return Ok((control, version));
+        }
         // A proxy may know no versions, and say so by an error or by a close.
         let (version, refused) = match control.version() {
             Ok(Ok(version)) => (Some(version), None),
             Ok(Err(answer)) => {
-                (None, Some(ControlError::Garbage { server: server.clone(), asked: VERSION, answer }))
+                (None, Some(ControlError::Garbage { server: server.clone(), asked, answer, family }))
             }
             Err(closed @ ControlError::Closed { .. }) => {
                 control = again().map_err(|_| closed)?;
-                (None, Some(ControlError::Closed { server: server.clone(), asked: VERSION }))
+                (None, Some(ControlError::Closed { server: server.clone(), asked, family }))
             }
             Err(error) => return Err(error),
         };
@@ -163,11 +221,15 @@ impl Control {
             _ => Ok(()),
         });
         read.map_err(|error| match error {
-            ControlError::Garbage { server, asked, answer } => {
+            ControlError::Garbage { server, asked, answer, .. } => {
                 ControlError::NotServing { server, asked, answer }
             }
             error => error,
         })
+    }
+
+    fn is_resp(&self) -> bool {
+        matches!(self.dialect, Dialect::Resp { .. })
     }
 
     /// Bytes that may be sent before the first answer is read.
@@ -182,8 +244,11 @@ impl Control {
 
     /// The server's own count of its items.
     ///
-    /// Errors: it does not answer `stats`, so that the connection cannot be used further.
+    /// Errors: it does not answer `stats` or `INFO`, so that the connection cannot be used further.
     pub fn holdings(&mut self) -> Result<Holdings, ControlError> {
+        if self.is_resp() {
+            return self.resp_holdings();
+        }
         let stats = |out: &mut Vec<u8>| client::stats(out, b"");
         self.ask(stats, Expect::Stats, "stats", |outcome| {
             let Outcome::Stats(stats) = outcome else { return Ok(Holdings::default()) };
@@ -198,6 +263,9 @@ impl Control {
     /// Errors: the server does not list its keys, or has more than it lists within [`PATIENCE`].
     pub(super) fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<String>, ControlError> {
         let deadline = Instant::now() + PATIENCE;
+        if self.is_resp() {
+            return self.resp_foreign_key(prefix, deadline);
+        }
         self.write(LIST, LIST_NAME)?;
         loop {
             let line = self.line(deadline)?;
@@ -214,7 +282,7 @@ impl Control {
                 self.write(LIST, LIST_NAME)?;
             } else if line != b"OK" {
                 let answer = excerpt(&line);
-                return Err(ControlError::Garbage { server: self.server.clone(), asked: LIST_NAME, answer });
+                return Err(self.unexpected(LIST_NAME, answer));
             }
         }
     }
@@ -255,8 +323,100 @@ impl Control {
         found.filter(|found| !found.is_empty()).ok_or(ControlError::NoPartitions { server })
     }
 
+    /// Adds `by` to a counter: its new number, or `None` if it does not exist.
+    pub(super) fn count(&mut self, key: &[u8], by: u64) -> Result<Option<u64>, ControlError> {
+        if self.is_resp() {
+            return self.resp_count(key, by);
+        }
+        let incr = |out: &mut Vec<u8>| client::incr(out, key, by, Reply::Wanted);
+        self.ask(incr, Expect::Counter, "incr", |outcome| match outcome {
+            Outcome::Counter(number) => Ok(Some(number)),
+            Outcome::NotFound => Ok(None),
+            other => Err(words(&other)),
+        })
+    }
+
+    /// Stores an item that never expires.
+    pub(super) fn store(&mut self, key: &[u8], value: &[u8]) -> Result<(), ControlError> {
+        let mut out = Vec::new();
+        self.append_set(&mut out, key, 0, value.len(), |out| out.extend_from_slice(value));
+        self.write(&out, SET)?;
+        self.stored()
+    }
+
+    /// Appends the request to store an item, whose value of `size` bytes `value` appends; answered by
+    /// [`Control::stored`].
+    pub(super) fn append_set(
+        &self,
+        out: &mut Vec<u8>,
+        key: &[u8],
+        expiry: i32,
+        size: usize,
+        value: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.is_resp() {
+            return resp::append_set(out, key, expiry, size, value);
+        }
+        client::store_header(out, StoreVerb::Set, key, 0, expiry, size, Reply::Wanted);
+        value(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Reads the answer to one [`Control::append_set`]. Errors: the item was not stored.
+    pub(super) fn stored(&mut self) -> Result<(), ControlError> {
+        let mut refused = None;
+        if self.is_resp() {
+            self.resp_stored(&mut refused)?;
+        } else {
+            self.read(Expect::Stored, SET, |outcome| {
+                if !matches!(outcome, Outcome::Stored) {
+                    refused = Some(words(&outcome));
+                }
+            })?;
+        }
+        match refused {
+            Some(answer) => Err(ControlError::Refused { server: self.server.clone(), answer }),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes an item, if there is one.
+    pub(super) fn delete(&mut self, key: &[u8]) -> Result<(), ControlError> {
+        if self.is_resp() {
+            return self.resp_delete(key);
+        }
+        let delete = |out: &mut Vec<u8>| client::delete(out, key, Reply::Wanted);
+        self.ask(delete, Expect::Deleted, "delete", |outcome| match outcome {
+            Outcome::Deleted | Outcome::NotFound => Ok(()),
+            other => Err(words(&other)),
+        })
+    }
+
+    /// Reads several items, and shows each that is there to `look`, with the place of its key among the sorted `keys`;
+    /// `None` of a key that was not asked for.
+    pub(super) fn get_many(
+        &mut self,
+        keys: &[&[u8]],
+        mut look: impl FnMut(Option<usize>, &[u8]),
+    ) -> Result<(), ControlError> {
+        if self.is_resp() {
+            return self.resp_get_many(keys, look);
+        }
+        let mut out = Vec::new();
+        let count = client::get_many(&mut out, keys.iter().copied());
+        self.write(&out, "get")?;
+        let mut each = |values: Values<'_>| {
+            values.iter().for_each(|value| look(keys.binary_search(&value.key).ok(), value.data));
+        };
+        self.read(Expect::Values { keys: count }, "get", |outcome| {
+            if let Outcome::Values(values) = outcome {
+                each(values);
+            }
+        })
+    }
+
     /// Sends one request and interprets its answer; `look` returns `Err` with a description of an unexpected answer.
-    pub(super) fn ask<T>(
+    fn ask<T>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>),
         expect: Expect,
@@ -274,8 +434,12 @@ impl Control {
             Err(answer) if wants_authentication(answer.as_bytes()) => {
                 Err(ControlError::Authentication { server: self.server.clone() })
             }
-            Err(answer) => Err(ControlError::Garbage { server: self.server.clone(), asked, answer }),
+            Err(answer) => Err(self.unexpected(asked, answer)),
         }
+    }
+
+    fn unexpected(&self, asked: &'static str, answer: String) -> ControlError {
+        ControlError::Garbage { server: self.server.clone(), asked, answer, family: self.dialect.family() }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], asked: &'static str) -> Result<(), ControlError> {
@@ -285,7 +449,7 @@ impl Control {
     }
 
     /// Reads one answer and shows it to `look`.
-    pub(super) fn read(
+    fn read(
         &mut self,
         expect: Expect,
         asked: &'static str,
@@ -322,10 +486,11 @@ impl Control {
         self.received.resize(filled + 64 * 1024, 0);
         let got = self.stream.read(&mut self.received[filled..]);
         self.received.truncate(filled + *got.as_ref().unwrap_or(&0));
+        let family = self.dialect.family();
         let error = match got {
-            Ok(0) => ControlError::Closed { server: self.server.clone(), asked },
+            Ok(0) => ControlError::Closed { server: self.server.clone(), asked, family },
             Ok(_) if deadline.is_some_and(|deadline| Instant::now() > deadline) => {
-                ControlError::Silent { server: self.server.clone(), asked }
+                ControlError::Silent { server: self.server.clone(), asked, family }
             }
             Ok(_) => return Ok(()),
             Err(source) if source.kind() == io::ErrorKind::Interrupted => return Ok(()),
@@ -339,18 +504,21 @@ impl Control {
     /// The error for received bytes that are no answer.
     fn garbage(&self, asked: &'static str) -> ControlError {
         let (server, received) = (self.server.clone(), &self.received[self.used..]);
-        match Stranger::of(received, asked).filter(|found| found.peer != Peer::Memcached) {
-            Some(found) => ControlError::Other { server, found },
-            None => ControlError::Garbage { server, asked, answer: excerpt(received) },
+        let family = self.dialect.family();
+        match Stranger::of(received, asked).filter(|found| found.peer != family.peer()) {
+            Some(found) => ControlError::Other { server, found, family },
+            None => self.unexpected(asked, excerpt(received)),
         }
     }
 
     fn failed(&self, source: io::Error, asked: &'static str) -> ControlError {
-        let server = self.server.clone();
+        let (server, family) = (self.server.clone(), self.dialect.family());
         match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ControlError::Silent { server, asked },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ControlError::Silent { server, asked, family }
+            }
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
-                ControlError::Closed { server, asked }
+                ControlError::Closed { server, asked, family }
             }
             _ => ControlError::Io { server, source },
         }
@@ -401,7 +569,7 @@ fn wants_authentication(text: &[u8]) -> bool {
 }
 
 /// An answer, as messages quote it.
-pub(super) fn words(outcome: &Outcome<'_>) -> String {
+fn words(outcome: &Outcome<'_>) -> String {
     match outcome {
         Outcome::Error { text, .. } => excerpt(text),
         other => format!("{other:?}"),

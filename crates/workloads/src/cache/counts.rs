@@ -20,6 +20,10 @@ pub(super) struct CacheCounts {
     /// Wrong values, and values checked.
     pub(super) verify_failures: u64,
     pub(super) verified: u64,
+    /// Answers of a Redis Cluster that a key is elsewhere, for good or for this request, and all its answers.
+    pub(super) moved: u64,
+    pub(super) asked: u64,
+    pub(super) of_cluster: u64,
     pub(super) udp: Udp,
 }
 
@@ -49,6 +53,8 @@ impl CacheCounts {
             ("append_resets", self.append_resets, self.appends),
             ("sets_on_miss", self.sets_on_miss, self.misses_to_set),
             ("verify_failures", self.verify_failures, self.verified),
+            ("cluster_moved", self.moved, self.of_cluster),
+            ("cluster_ask", self.asked, self.of_cluster),
             ("udp_reordered_datagrams", udp.reordered, udp.datagrams),
             ("udp_duplicate_datagrams", udp.duplicates, udp.datagrams),
             ("udp_stray_datagrams", udp.strays, udp.datagrams),

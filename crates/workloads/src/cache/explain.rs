@@ -10,7 +10,10 @@ pub fn chapter() -> Chapter {
 
 /// Every operation of a mix.
 pub fn operations() -> Section {
-    let entries = Operation::EXPLAINED.map(|(name, meaning)| Entry::named(name, meaning, source(name)));
+    let entries = Operation::EXPLAINED.map(|(name, meaning)| {
+        let lacking = if matches!(name, "gets" | "cas" | "prepend") { "; not by RESP" } else { "" };
+        Entry::named(name, format!("{meaning}{lacking}"), source(name))
+    });
     Section::new("Operations (--mix)", entries)
 }
 

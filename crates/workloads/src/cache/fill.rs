@@ -1,10 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use proto_memcache::client::{self, Expect, Outcome};
-use proto_memcache::{Reply, StoreVerb};
-
-use crate::cache::control::words;
 use crate::cache::{Control, ControlError, Items};
 
 /// Requests that are sent before the first answer is read: 8 B of answer each.
@@ -68,10 +64,8 @@ fn fill_range(
         for server in holders {
             let pipe = &mut pipes[server];
             let size = items.stored_size(kind, n);
-            let out = &mut pipe.out;
-            client::store_header(out, StoreVerb::Set, &key, 0, expiry(i), size, Reply::Wanted);
-            items.append_value(kind, n, &key, 0, out);
-            out.extend_from_slice(b"\r\n");
+            let value = |out: &mut Vec<u8>| items.append_value(kind, n, &key, 0, out);
+            controls[server].append_set(&mut pipe.out, &key, expiry(i), size, value);
             pipe.written += 1;
             if pipe.written == BATCH || pipe.out.len() >= controls[server].ahead() {
                 pipe.flush(&mut controls[server])?;
@@ -104,15 +98,7 @@ impl Pipe {
 
     fn await_answers(&mut self, control: &mut Control) -> Result<(), ControlError> {
         while self.unanswered > 0 {
-            let mut refused = None;
-            control.read(Expect::Stored, "set", |outcome| {
-                if !matches!(outcome, Outcome::Stored) {
-                    refused = Some(words(&outcome));
-                }
-            })?;
-            if let Some(answer) = refused {
-                return Err(ControlError::Refused { server: control.server().into(), answer });
-            }
+            control.stored()?;
             self.unanswered -= 1;
         }
         Ok(())

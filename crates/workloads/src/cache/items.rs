@@ -1,7 +1,7 @@
 use dist::ItemSizes;
 use proto_memcache::append_u64;
 
-use crate::cache::cluster::Shards;
+use crate::cache::cluster::{Shards, Slots};
 use crate::cache::content::Content;
 use crate::cache::{CacheConfig, Digits, Versions};
 
@@ -116,6 +116,11 @@ impl Items {
     #[inline]
     pub fn server(&self, key: &[u8]) -> Option<usize> {
         self.shards.of(key)
+    }
+
+    /// The slots of a Redis Cluster; `None` of other servers.
+    pub(super) fn slots(&self) -> Option<&Slots> {
+        self.shards.slots()
     }
 
     /// Whether values can be checked.

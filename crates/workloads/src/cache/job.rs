@@ -6,15 +6,18 @@ pub struct Job {
     /// The version stored, if any.
     pub(super) version: u64,
     /// By step: the unique number that `cas` compares with; for several keys, the number requested from this server; or
-    /// which of them are missing, one bit each.
+    /// which of them are missing, one bit each. In a Redis Cluster the lower 32 bits of a multi-get are the keys to ask
+    /// for, and the upper ones those that are missing.
     pub(super) extra: u64,
     /// How many keys were drawn, before they were shared out among servers.
     pub(super) keys: u16,
     /// The server that takes it.
     pub(super) server: u16,
     pub(super) step: Step,
-    /// How often `cas` was tried.
+    /// How often `cas` was tried, or the nodes of a Redis Cluster that were asked in vain.
     pub(super) tries: u8,
+    /// Whether the node of a Redis Cluster is to be told that another one sent this request.
+    pub(super) asking: bool,
 }
 
 /// The action of one request.

@@ -1,7 +1,3 @@
-use proto_memcache::Reply;
-use proto_memcache::client::{self, Expect, Outcome};
-
-use crate::cache::control::words;
 use crate::cache::fill::fill;
 use crate::cache::survey::{Survey, survey};
 use crate::cache::{CacheConfig, Control, ControlError, FillPolicy, Holdings, Items, holdings};
@@ -72,13 +68,23 @@ pub struct Preparation<'a> {
 pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Result<DataSet, ControlError> {
     let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
     let mut controls = connect_all()?;
+    learn_slots(config, items, &mut controls[0])?;
     let marker = [config.key_prefix.as_bytes(), b":runs"].concat();
+    // In a Redis Cluster the marker belongs to one node, as every key does.
+    let marked = match items.slots().map(|slots| slots.of(&marker)) {
+        Some(server) => server..server + 1,
+        None => 0..controls.len(),
+    };
     let before = held(&mut controls, how)?;
     let items_expected = items.total() * if config.cluster.is_sharded() { 1 } else { items.servers() as u64 };
     // Until the run is known, no version is from the future.
     items.versions().begin(u64::MAX, false);
     let mut run = match config.verify {
-        true => next_run(&mut controls, &marker, how.policy != FillPolicy::Never || config.writes())?,
+        true => next_run(
+            &mut controls[marked.clone()],
+            &marker,
+            how.policy != FillPolicy::Never || config.writes(),
+        )?,
         false => None,
     };
     let mut found = Survey::default();
@@ -103,7 +109,7 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
         }
     }
     if !config.verify && (fills || config.writes()) {
-        forget(&mut controls, &marker)?;
+        forget(&mut controls[marked.clone()], &marker)?;
     }
     if fills {
         let mut workers = Vec::new();
@@ -115,7 +121,7 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
         controls = workers.pop().expect("it was pushed");
         if config.verify {
             run = Some(run.unwrap_or(1));
-            remember(&mut controls, &marker, run.unwrap_or(1))?;
+            remember(&mut controls[marked], &marker, run.unwrap_or(1))?;
         }
         found = survey(&mut controls, items, how.seed)?;
         filled_now = true;
@@ -146,6 +152,21 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     })
 }
 
+/// Learns which node of a Redis Cluster has which keys.
+///
+/// Errors: a node that was not there when the trial began.
+fn learn_slots(config: &CacheConfig, items: &Items, control: &mut Control) -> Result<(), ControlError> {
+    let Some(slots) = items.slots() else { return Ok(()) };
+    for (first, last, node) in control.slots()? {
+        let Some(server) = config.cluster.servers.iter().position(|server| *server == node) else {
+            let problem = format!("{node} has joined it just now");
+            return Err(ControlError::NoCluster { server: control.server().into(), problem });
+        };
+        slots.give(first..=last, server);
+    }
+    Ok(())
+}
+
 /// What each server reports of its items, or why it does not; a connection that this costs is replaced.
 ///
 /// Errors: a server cannot be reached again.
@@ -156,7 +177,7 @@ fn held(
     let mut all = Vec::with_capacity(controls.len());
     for (server, control) in controls.iter_mut().enumerate() {
         all.push(match control.holdings() {
-            Ok(holdings) if holdings.items.is_none() => Err("its 'stats' names no curr_items".into()),
+            Ok(holdings) if holdings.items.is_none() => Err("it names no number of items".into()),
             Ok(holdings) => Ok(holdings),
             Err(error) => {
                 *control = (how.connect)(server)?;
@@ -177,13 +198,9 @@ fn hit_ratio(found: &Survey) -> f64 {
 fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Option<u64>, ControlError> {
     let mut runs = Vec::new();
     for control in controls.iter_mut() {
-        let incr = |out: &mut Vec<u8>| client::incr(out, marker, u64::from(counts), Reply::Wanted);
-        runs.push(control.ask(incr, Expect::Counter, "incr", |outcome| match outcome {
-            // A run that only reads takes the next number without leaving a trace.
-            Outcome::Counter(run) => Ok(Some(run + u64::from(!counts))),
-            Outcome::NotFound => Ok(None),
-            other => Err(words(&other)),
-        })?);
+        // A run that only reads takes the next number without leaving a trace.
+        let run = control.count(marker, u64::from(counts))?;
+        runs.push(run.map(|run| run + u64::from(!counts)));
     }
     let highest = runs.iter().flatten().max().copied();
     if runs.contains(&None) {
@@ -197,21 +214,9 @@ fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Opt
 
 fn remember(controls: &mut [Control], marker: &[u8], run: u64) -> Result<(), ControlError> {
     let text = run.to_string();
-    controls.iter_mut().try_for_each(|control| {
-        let set = |out: &mut Vec<u8>| client::set(out, marker, 0, 0, text.as_bytes());
-        control.ask(set, Expect::Stored, "set", |outcome| match outcome {
-            Outcome::Stored => Ok(()),
-            other => Err(words(&other)),
-        })
-    })
+    controls.iter_mut().try_for_each(|control| control.store(marker, text.as_bytes()))
 }
 
 fn forget(controls: &mut [Control], marker: &[u8]) -> Result<(), ControlError> {
-    controls.iter_mut().try_for_each(|control| {
-        let delete = |out: &mut Vec<u8>| client::delete(out, marker, Reply::Wanted);
-        control.ask(delete, Expect::Deleted, "delete", |outcome| match outcome {
-            Outcome::Deleted | Outcome::NotFound => Ok(()),
-            other => Err(words(&other)),
-        })
-    })
+    controls.iter_mut().try_for_each(|control| control.delete(marker))
 }

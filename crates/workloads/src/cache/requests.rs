@@ -9,7 +9,9 @@ use crate::cache::counts::CacheCounts;
 use crate::cache::items::PIECE;
 use crate::cache::job::Step;
 use crate::cache::picker::Picker;
-use crate::cache::{CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Protocol, expiry};
+use crate::cache::{
+    CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Placement, Protocol, expiry,
+};
 use openloop::Parts;
 
 /// One generator thread's requests to a cache.
@@ -31,8 +33,8 @@ pub struct Cache {
     pub(super) key: Vec<u8>,
     /// The keys of a multi-get.
     pub(super) numbers: Vec<u64>,
-    /// Which servers hold some of them.
-    asked: Vec<bool>,
+    /// Which of them each server holds, one bit for each of the first 64.
+    asked: Vec<u64>,
 }
 
 /// Which generator thread, of how many; over all machines.
@@ -77,7 +79,7 @@ impl Cache {
             pieces: vec![0; items.grown()],
             key: Vec::with_capacity(256),
             numbers: Vec::new(),
-            asked: vec![false; items.servers()],
+            asked: vec![0; items.servers()],
             config: config.clone(),
             items,
         })
@@ -101,6 +103,7 @@ impl Cache {
             server: 0,
             step: Step::Get,
             tries: 0,
+            asking: false,
         };
         job.step = match &self.operations[at].0 {
             Operation::MultiGet(keys) => {
@@ -189,11 +192,14 @@ impl Cache {
         for i in 0..self.numbers.len() {
             self.write_key(Kind::Data, self.numbers[i]);
             if let Some(server) = self.items.server(&self.key) {
-                self.asked[server] = true;
+                self.asked[server] |= 1 << (i % 64);
             }
         }
         for server in 0..self.items.servers() {
-            if std::mem::take(&mut self.asked[server]) {
+            let keys = std::mem::take(&mut self.asked[server]);
+            if keys != 0 {
+                // In a Redis Cluster keys move, so that who has which is decided once.
+                job.extra = keys;
                 job.server = server as u16;
                 parts.push(self.endpoint(&job), job);
             }
@@ -211,10 +217,17 @@ impl Cache {
         usize::from(job.server) + if over_udp { self.items.servers() } else { 0 }
     }
 
-    /// Puts into `numbers` the keys of a multi-get that belong to its server, in the order of the request.
+    /// Whether the servers are the nodes of a Redis Cluster.
+    #[inline]
+    pub(super) fn in_cluster(&self) -> bool {
+        self.config.cluster.placement == Placement::Cluster
+    }
+
+    /// Puts into `numbers` the keys of a multi-get that belong to its server, in the order of the request; in a Redis
+    /// Cluster all of its keys.
     pub(super) fn list_keys(&mut self, job: &Job) {
         self.picker.expand(job.n, usize::from(job.keys), &mut self.numbers);
-        if self.config.cluster.is_sharded() {
+        if self.config.cluster.is_sharded() && !self.in_cluster() {
             let mut numbers = std::mem::take(&mut self.numbers);
             numbers.retain(|&n| {
                 self.write_key(Kind::Data, n);
@@ -239,14 +252,17 @@ impl Cache {
         if job.step.stores() && self.items.is_verified() {
             self.items.versions().issue(job.version);
         }
+        if self.config.protocol == Protocol::Resp {
+            return self.write_resp(job, out);
+        }
         match job.step {
             Step::MultiGet => return self.write_multi_get(job, out),
             Step::SetAllMissing => return self.write_missing(job, out),
             _ => self.write_key(kind(job.step), job.n),
         }
         match self.config.protocol {
-            Protocol::Ascii => self.write_ascii(job, out),
             Protocol::Meta => self.write_meta(job, out),
+            _ => self.write_ascii(job, out),
         }
     }
 
@@ -354,8 +370,8 @@ impl Cache {
                 self.write_key(Kind::Data, n);
                 let one = Job { n, step: Step::SetMissing, ..*job };
                 match self.config.protocol {
-                    Protocol::Ascii => self.write_ascii(&one, out),
                     Protocol::Meta => self.write_meta(&one, out),
+                    _ => self.write_ascii(&one, out),
                 }
             }
         }
@@ -363,7 +379,7 @@ impl Cache {
 
     /// The expiry time of a job; the same on every call.
     #[inline]
-    fn expiry(&self, job: &Job) -> i32 {
+    pub(super) fn expiry(&self, job: &Job) -> i32 {
         expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
     }
 }

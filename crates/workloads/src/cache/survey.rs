@@ -1,5 +1,4 @@
 use dist::{Purpose, Streams};
-use proto_memcache::client::{self, Expect, Outcome, Values};
 use rand::RngExt;
 
 use crate::cache::{Control, ControlError, Items, Kind};
@@ -75,38 +74,27 @@ impl Batch {
         if self.asked.is_empty() {
             return Ok(());
         }
-        let mut out = Vec::new();
-        let keys = client::get_many(&mut out, self.asked.iter().map(|asked| asked.key.as_slice()));
-        control.write(&out, "get")?;
-        control.read(Expect::Values { keys }, "get", |outcome| {
-            if let Outcome::Values(values) = outcome {
-                self.judge(values, items, found);
+        let keys: Vec<&[u8]> = self.asked.iter().map(|asked| asked.key.as_slice()).collect();
+        control.get_many(&keys, |at, value| {
+            match at.is_some_and(|at| is_good(&self.asked[at], value, items)) {
+                true => found.good += 1,
+                false => found.wrong += 1,
             }
         })?;
-        found.looked_at += u64::from(keys);
+        found.looked_at += keys.len() as u64;
         self.asked.clear();
         self.bytes = 0;
         Ok(())
     }
+}
 
-    fn judge(&self, values: Values<'_>, items: &Items, found: &mut Survey) {
-        for value in values.iter() {
-            let known = self.asked.binary_search_by(|asked| asked.key.as_slice().cmp(value.key));
-            let is_good = known.is_ok_and(|at| {
-                let (kind, n) = items.item(self.asked[at].item);
-                match kind {
-                    Kind::Data => items.check(n, value.key, value.data).is_ok(),
-                    // Both change with every operation on them.
-                    Kind::Counter => {
-                        !value.data.is_empty() && value.data.trim_ascii_end().iter().all(u8::is_ascii_digit)
-                    }
-                    Kind::Grown => value.data.len() >= items.stored_size(kind, n),
-                }
-            });
-            match is_good {
-                true => found.good += 1,
-                false => found.wrong += 1,
-            }
-        }
+/// Whether a value is as it was stored.
+fn is_good(asked: &SurveyedKey, value: &[u8], items: &Items) -> bool {
+    let (kind, n) = items.item(asked.item);
+    match kind {
+        Kind::Data => items.check(n, &asked.key, value).is_ok(),
+        // Both change with every operation on them.
+        Kind::Counter => !value.is_empty() && value.trim_ascii_end().iter().all(u8::is_ascii_digit),
+        Kind::Grown => value.len() >= items.stored_size(kind, n),
     }
 }

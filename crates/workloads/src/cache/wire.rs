@@ -1,7 +1,10 @@
+use openloop::Fault;
 use proto_memcache::client::ResponseParser;
 use proto_memcache::client::udp::Reassembly;
+use proto_resp::client::{Limits, ReplyParser};
 
-use openloop::Fault;
+use crate::cache::KEYS_PER_GET_MAX;
+use crate::cache::redis::Series;
 
 /// The state of an incomplete answer: on a stream the oldest, over UDP the datagrams' own.
 #[derive(Clone, Debug)]
@@ -14,6 +17,12 @@ pub struct Wire {
     pub(super) stored: u32,
     /// The first that did not.
     pub(super) fault: Option<Fault>,
+    /// By RESP: the oldest reply, whether the login was answered, whether the answer to `ASKING` was read, and the
+    /// answers to several requests at once.
+    pub(super) replies: ReplyParser,
+    pub(super) greeted: bool,
+    pub(super) asked: bool,
+    pub(super) series: Series,
     pub(super) reassembly: Reassembly,
     /// Over UDP, the received part of a reply in several messages, and the end of each.
     pub(super) messages: Vec<u8>,
@@ -44,6 +53,13 @@ impl Default for Wire {
             offset: 0,
             stored: 0,
             fault: None,
+            replies: ReplyParser::with_limits(Limits {
+                value: dist::Size::MAX.0 as usize,
+                elements: KEYS_PER_GET_MAX,
+            }),
+            greeted: false,
+            asked: false,
+            series: Series::default(),
             reassembly: Reassembly::default(),
             messages: Vec::new(),
             ends: Vec::new(),

@@ -1,7 +1,7 @@
 //! The cache workload against real memcacheds: every operation by both protocols, clusters, UDP, fills and their
 //! verification. Requests go one after the other; the engine has tests of its own.
 
-mod client;
+pub(crate) mod client;
 mod fill;
 mod operations;
 
@@ -14,8 +14,8 @@ use launch::memcached::{self, Options};
 use reactor::Address;
 use units::Bytes;
 use workloads::cache::{
-    Cache, CacheConfig, Cluster, Control, DataSet, FillPolicy, Items, Placement, Preparation, Seat, Server,
-    prepare,
+    Cache, CacheConfig, Cluster, Control, DataSet, Dialect, FillPolicy, Items, Placement, Preparation, Seat,
+    Server, prepare,
 };
 
 /// Turns a hang into a failure; it is not an expected duration.
@@ -81,13 +81,15 @@ impl Servers {
     }
 
     fn control(&self, server: usize) -> Control {
-        Control::connect(&Address::Tcp(self.addresses[server])).unwrap().0
+        Control::connect(&Address::Tcp(self.addresses[server]), &Dialect::Memcached).unwrap().0
     }
 
     fn prepare(&self, config: &CacheConfig, policy: FillPolicy) -> (Arc<Items>, DataSet) {
         let items = Arc::new(Items::new(config));
         let how = Preparation {
-            connect: &|server| Ok(Control::connect(&Address::Tcp(self.addresses[server]))?.0),
+            connect: &|server| {
+                Ok(Control::connect(&Address::Tcp(self.addresses[server]), &Dialect::Memcached)?.0)
+            },
             threads: 2,
             policy,
             // Tests fill a server with several data sets.

@@ -1,12 +1,13 @@
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use dist::{DataSet, Population, twitter_like};
 use spec::Spec;
-use spec::workload::{Cache, Verify};
-use workloads::cache::{CacheConfig, Cluster, Listed, Server};
+use spec::workload::{Cache, Protocol, Verify};
+use workloads::cache::{CacheConfig, Cluster, Listed, Login, Server};
 
 /// The workload of a specification on these servers, by name; `None` if they are not known yet.
 ///
@@ -23,7 +24,11 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
         data_set,
         popularity: cache.popularity,
         mix: cache.mix.clone(),
-        protocol: cache.protocol,
+        protocol: match (cache.protocol, &servers) {
+            (Protocol::Auto, Some(_)) => Protocol::Ascii,
+            (protocol, _) => protocol,
+        },
+        login: cache.auth_file.as_deref().map(login).transpose()?,
         expiry: cache.expiry.clone(),
         on_miss: cache.on_miss,
         verify: cache.verify.is_some_and(|verify| verify != Verify::None),
@@ -33,6 +38,14 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
     };
     config.check()?;
     Ok(config)
+}
+
+fn login(file: &Path) -> Result<Login> {
+    let text = fs::read_to_string(file)
+        .with_context(|| format!("cannot read {}, the file of --auth-file", file.display()))?;
+    Login::read(&text).with_context(|| {
+        format!("{}: the first line is no USER:PASSWORD, nor :PASSWORD for the default user", file.display())
+    })
 }
 
 fn listed(cache: &Cache) -> Result<Option<Listed>> {

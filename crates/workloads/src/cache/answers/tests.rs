@@ -122,7 +122,7 @@ fn cas_reads_then_compares_and_tries_again() {
         let key = key(&cache, Kind::Data, job.n);
         let compare = match protocol {
             Protocol::Ascii => format!("cas {key} 0 0 3 77|abc|"),
-            Protocol::Meta => format!("ms {key} 3 C77|abc|"),
+            _ => format!("ms {key} 3 C77|abc|"),
         };
         let (read, hit) = (read.replace("KEY", &key), hit.replace("KEY", &key));
         assert_eq!(step(&mut cache, &mut job, &hit), (Some(compare.clone()), Ok(())));
@@ -156,7 +156,7 @@ fn a_miss_is_stored_where_that_is_asked_for() {
         let key = key(&cache, Kind::Data, job.n);
         let expect = match protocol {
             Protocol::Ascii => format!("set {key} 0 0 3|abc|"),
-            Protocol::Meta => format!("ms {key} 3|abc|"),
+            _ => format!("ms {key} 3|abc|"),
         };
         assert_eq!(step(&mut cache, &mut job, miss), (Some(expect), Ok(())));
         assert_eq!(step(&mut cache, &mut job, stored), (None, Ok(())));
@@ -213,14 +213,14 @@ fn wrong_contents_are_found() {
         let mut answer = match (protocol, job.step) {
             (Protocol::Ascii, _) => format!("VALUE {name} 0 24\r\n"),
             (Protocol::Meta, Step::MultiGet) => format!("VA 24 k{name}\r\n"),
-            (Protocol::Meta, _) => "VA 24\r\n".into(),
+            _ => "VA 24\r\n".into(),
         }
         .into_bytes();
         answer.extend_from_slice(&value);
         answer.extend_from_slice(match (protocol, job.step) {
             (Protocol::Ascii, _) => b"\r\nEND\r\n",
             (Protocol::Meta, Step::MultiGet) => b"\r\nMN\r\n",
-            (Protocol::Meta, _) => b"\r\n",
+            _ => b"\r\n",
         });
         let parsed = cache.response(&mut job, &mut Wire::default(), &answer);
         let Parsed::Done { outcome, .. } = parsed else { panic!("{parsed:?}") };

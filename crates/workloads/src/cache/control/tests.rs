@@ -38,7 +38,7 @@ impl Write for Scripted {
 
 /// Connects to a server of this script.
 fn open(script: &[(&str, &str)]) -> Result<(Control, Option<String>), ControlError> {
-    Control::over("h:1".into(), &|| {
+    Control::over("h:1".into(), &Dialect::Memcached, &|| {
         let greeting = script.iter().find(|(begin, _)| begin.is_empty()).map_or("", |(_, text)| text);
         let says = greeting.bytes().collect();
         let script = script.iter().map(|(begin, answer)| ((*begin).into(), (*answer).into())).collect();
@@ -91,7 +91,7 @@ fn what_cannot_be_measured_is_named() {
     check(&[("version", "VERSION 1\r\n"), ("get", locked)], &["wants authentication"]);
     check(
         &[("version", "-ERR unknown command 'version', with args beginning with: \r\n")],
-        &["h:1 is Redis", "'-ERR unknown command 'version'", "memcached-compatible server"],
+        &["h:1 is Redis", "'-ERR unknown command 'version'", "add --protocol resp"],
     );
     check(&[("version", "-NOAUTH Authentication required.\r\n")], &["Redis", "-NOAUTH"]);
     check(
@@ -125,8 +125,16 @@ fn an_answer_that_trickles_has_an_end() {
     }
     let parser = ResponseParser::default();
     let stream = Box::new(Slow(Mutex::new(0)));
-    let mut control =
-        Control { server: "h:1".into(), stream, ahead: 0, parser, received: Vec::new(), used: 0 };
+    let mut control = Control {
+        server: "h:1".into(),
+        stream,
+        ahead: 0,
+        dialect: Dialect::Memcached,
+        parser,
+        replies: ReplyParser::default(),
+        received: Vec::new(),
+        used: 0,
+    };
     let past = Instant::now();
     let error = control.read_until(Some(past), Expect::Version, VERSION, |_| {}).unwrap_err();
     assert!(matches!(error, ControlError::Silent { .. }), "{error}");
