@@ -29,6 +29,7 @@ mod movies;
 mod movies_analytics;
 mod nginx;
 mod probes;
+mod redis;
 mod results;
 mod run;
 mod selftest;

@@ -13,6 +13,7 @@ use results::Trial;
 
 use crate::cache::certificate;
 use crate::hostile_servers::{reset, server};
+use crate::redis::redis;
 use crate::run::{Served, answers, finish, refuses, taillight, text};
 
 /// Turns a hang into a failure.
@@ -33,14 +34,6 @@ fn started(
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     process.await_port(address, PATIENCE).unwrap();
     Some((process, address.to_string()))
-}
-
-fn redis(extra: &'static [&'static str]) -> Option<(Process, String)> {
-    started("redis-server", "redis-server", |port| {
-        let port = port.to_string();
-        let words = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-        words.iter().chain(extra).map(|word| (*word).to_owned()).collect()
-    })
 }
 
 /// NGINX that answers with `location`, over TLS with a certificate.
