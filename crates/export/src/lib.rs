@@ -2,7 +2,7 @@
 //!
 //! `result.json` stays the complete record; exports are derived from it for a spreadsheet, a data frame or a monitoring
 //! system. [`trials`] and [`windows`] are [`Table`]s with stable column names that end in their unit. [`Metrics`] are
-//! one trial's figures, finished or still running.
+//! one trial's figures; [`Live`] has those of a run that lasts.
 //!
 //! Formats that need large libraries are behind features, all off: `parquet`, `push` (metrics to an HTTP address) and
 //! `otlp` (to an OpenTelemetry collector).
@@ -11,6 +11,7 @@
 
 mod csv;
 mod error;
+mod live;
 mod metrics;
 mod openmetrics;
 #[cfg(feature = "otlp")]
@@ -24,6 +25,7 @@ mod trials;
 mod windows;
 
 pub use error::Error;
+pub use live::{Live, Step};
 pub use metrics::{Kind, Metric, Metrics, Point, Value};
 pub use openmetrics::CONTENT_TYPE;
 pub use table::{Cell, Column, Table, Type};

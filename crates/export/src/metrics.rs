@@ -35,6 +35,8 @@ pub enum Kind {
     Gauge,
     /// A distribution by its quantiles.
     Summary,
+    /// A distribution by cumulative buckets.
+    Histogram,
 }
 
 /// One value.
@@ -60,6 +62,15 @@ pub enum Value {
         /// Quantile and value.
         quantiles: Vec<(f64, f64)>,
     },
+    /// A distribution by buckets.
+    Histogram {
+        /// Upper bound of each bucket but the last, which has none, rising; and the samples of each.
+        buckets: Vec<(f64, u64)>,
+        /// Samples above the last bound.
+        above: u64,
+        /// Sum of all samples.
+        sum: f64,
+    },
 }
 
 /// Microseconds in a second.
@@ -78,22 +89,18 @@ impl Metrics {
         figures.gauge("gate_passed", "Whether a gate was met: 0 or 1.", "gate", gates);
         figures.metrics
     }
-
-    /// The figures so far of a trial that still runs; `trial` has no verdict yet.
-    pub fn of_live(result: &str, trial: &Trial) -> Metrics {
-        Figures::of(result, trial).metrics
-    }
 }
 
 /// Metrics under construction.
-struct Figures {
+#[derive(Default)]
+pub(crate) struct Figures {
     /// The labels of every point.
-    common: Vec<(String, String)>,
-    metrics: Metrics,
+    pub(crate) common: Vec<(String, String)>,
+    pub(crate) metrics: Metrics,
 }
 
 /// The only point of a metric, without its own label.
-fn alone(value: f64) -> (&'static str, f64) {
+pub(crate) fn alone(value: f64) -> (&'static str, f64) {
     ("", value)
 }
 
@@ -227,7 +234,7 @@ impl Figures {
         self.add(Kind::Summary, "closed_loop_corrected_time_seconds", help, "operation", corrected);
     }
 
-    fn gauge<L: Into<String>>(
+    pub(crate) fn gauge<L: Into<String>>(
         &mut self,
         name: &str,
         help: &'static str,
@@ -237,7 +244,7 @@ impl Figures {
         self.add(Kind::Gauge, name, help, label, finite(points));
     }
 
-    fn counter<L: Into<String>>(
+    pub(crate) fn counter<L: Into<String>>(
         &mut self,
         name: &str,
         help: &'static str,
@@ -247,9 +254,9 @@ impl Figures {
         self.add(Kind::Counter, name, help, label, finite(points));
     }
 
-    /// Adds points with a value of `label` each, or with the common labels only if it is empty. A family without points
-    /// is left out.
-    fn add<L: Into<String>>(
+    /// Adds points with a value of `label` each, or with the common labels only if it is empty, to the last family if it
+    /// has this name. A family without points is left out.
+    pub(crate) fn add<L: Into<String>>(
         &mut self,
         kind: Kind,
         name: &str,
@@ -265,7 +272,10 @@ impl Figures {
         if !points.is_empty() {
             let unit = ["seconds", "bytes", "ratio"].into_iter().find(|unit| name.ends_with(unit));
             let (name, unit) = (format!("taillight_{name}"), unit.unwrap_or_default());
-            self.metrics.families.push(Metric { name, help, unit, kind, points });
+            match self.metrics.families.last_mut() {
+                Some(last) if last.name == name => last.points.extend(points),
+                _ => self.metrics.families.push(Metric { name, help, unit, kind, points }),
+            }
         }
     }
 }

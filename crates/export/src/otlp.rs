@@ -5,8 +5,8 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::summary_data_point::ValueAtQuantile;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Metric as Family, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
-    Summary, SummaryDataPoint,
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric as Family, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum, Summary, SummaryDataPoint,
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
@@ -58,7 +58,7 @@ fn converted(family: &Metric, started: u64, at: u64) -> Family {
                 value: Some(Number::AsDouble(value)),
                 ..NumberDataPoint::default()
             }),
-            Value::Summary { .. } => None,
+            Value::Summary { .. } | Value::Histogram { .. } => None,
         };
         family.points.iter().filter_map(number).collect()
     };
@@ -71,6 +71,10 @@ fn converted(family: &Metric, started: u64, at: u64) -> Family {
         }),
         Kind::Summary => Data::Summary(Summary {
             data_points: family.points.iter().filter_map(|point| distribution(point, started, at)).collect(),
+        }),
+        Kind::Histogram => Data::Histogram(Histogram {
+            data_points: family.points.iter().filter_map(|point| histogram(point, started, at)).collect(),
+            aggregation_temporality: AggregationTemporality::Cumulative.into(),
         }),
     };
     // UCUM, as OpenTelemetry asks for.
@@ -101,6 +105,21 @@ fn distribution(point: &Point, started: u64, at: u64) -> Option<SummaryDataPoint
             .map(|&(quantile, value)| ValueAtQuantile { quantile, value })
             .collect(),
         flags: 0,
+    })
+}
+
+fn histogram(point: &Point, started: u64, at: u64) -> Option<HistogramDataPoint> {
+    let Value::Histogram { buckets, above, sum } = &point.value else { return None };
+    let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.1).chain([*above]).collect();
+    Some(HistogramDataPoint {
+        attributes: attributes(point),
+        start_time_unix_nano: started,
+        time_unix_nano: at,
+        count: counts.iter().sum(),
+        sum: Some(*sum),
+        bucket_counts: counts,
+        explicit_bounds: buckets.iter().map(|bucket| bucket.0).collect(),
+        ..HistogramDataPoint::default()
     })
 }
 

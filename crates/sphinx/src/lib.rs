@@ -104,6 +104,7 @@ pub use cache_store::Provide;
 pub use config::{Config, Tls, segment_length};
 pub use explain::explain;
 pub use flags::{LogFormat, Protocol};
+pub use metrics::{Exporter, Format};
 pub use options::Options;
 pub use run::run;
 pub use server::Server;

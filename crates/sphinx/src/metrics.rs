@@ -18,7 +18,7 @@ use crate::service::ServiceTimes;
 use crate::stats::CoreStats;
 use crate::thread::Waker;
 
-pub(crate) use http::Exporter;
+pub use http::Exporter;
 
 /// The request for a thread's figures.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Scrape {
 
 /// A text format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// Of Prometheus, version 0.0.4, which every collector reads.
     Prometheus,
     /// OpenMetrics 1.0.
@@ -105,7 +105,7 @@ impl Scraper {
     }
 
     /// The answer to a scrape.
-    fn text(&self, format: Format) -> String {
+    pub(crate) fn text(&self, format: Format) -> String {
         let snapshots = self.snapshots();
         let Common { config, memory, .. } = &*self.common;
         text::write(&snapshots, config, memory.bytes(), self.common.curve().as_ref(), format)

@@ -46,7 +46,11 @@ pub fn run(mut config: Config) -> Result<()> {
         return Ok(());
     };
     let _ = serving.set(Arc::clone(server.common()));
-    let metrics = exporter.map(|exporter| exporter.start(server.scraper())).transpose()?;
+    let metrics = exporter.map(|exporter| {
+        let scraper = server.scraper();
+        exporter.start(move |format| scraper.text(format))
+    });
+    let metrics = metrics.transpose()?;
     // The parent process may have closed the pipe.
     let mut line = ready_line(server.config());
     if let Some(address) = metrics {

@@ -1,5 +1,6 @@
 //! The shared part of all commands that run trials: from the command line to a result folder and a picture.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,6 +15,7 @@ use units::{Qos, Rate};
 use crate::INTERRUPTED;
 use crate::args::{LoadOptions, Typed};
 use crate::gate;
+use crate::live_metrics;
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::shown::make_data;
@@ -39,6 +41,10 @@ pub(crate) struct ResultArgs {
     /// at least 60 columns and 17 rows.
     #[arg(long)]
     pub no_live: bool,
+    /// Serve the figures of the run to Prometheus on this address while it lasts, such as 127.0.0.1:9464: as
+    /// http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub outputs: OutputArgs,
 }
@@ -145,7 +151,8 @@ pub(crate) fn of_sweep(
 /// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
 pub(crate) fn run(job: &Job, result: &ResultArgs) -> Result<Finished> {
     result.outputs.check()?;
-    let (experiment, folder, outcome) = job.run(Teller::new(!result.no_live), make_data, tell)?;
+    let teller = Teller::new(!result.no_live, live_metrics::start(result.listen)?);
+    let (experiment, folder, outcome) = job.run(teller, make_data, tell)?;
     Ok(Finished { experiment, folder, outputs: result.outputs.clone(), outcome })
 }
 

@@ -16,6 +16,7 @@ mod gate;
 mod history;
 mod host;
 mod job;
+mod live_metrics;
 mod load;
 mod manual;
 mod movies;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use spec::Workload;
 use units::{Nanos, Rate, SESSION_PERCENTILE, clock};
 
+use crate::live_metrics::LiveMetrics;
 use crate::terminal::{takes_color, tell};
 use report::view::{
     HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, TimeSeries, WIDEST, one_line, restore_on_panic,
@@ -37,6 +38,8 @@ pub(crate) struct Teller {
     /// The progress of the phase before a load.
     before: String,
     state: State,
+    /// Metrics for a monitoring system, if asked for.
+    metrics: Option<LiveMetrics>,
 }
 
 /// A line of a generator about that phase.
@@ -47,7 +50,7 @@ struct Before {
 
 impl Teller {
     /// A `Teller` for this process's standard error. With `view`, a terminal may show a picture instead of a line.
-    pub(crate) fn new(view: bool) -> Teller {
+    pub(crate) fn new(view: bool, metrics: Option<LiveMetrics>) -> Teller {
         let terminal =
             io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let screen = terminal.then(|| Screen::new(io::stderr()));
@@ -63,6 +66,7 @@ impl Teller {
             last: String::new(),
             before: String::new(),
             state: State::default(),
+            metrics,
         }
     }
 
@@ -72,7 +76,10 @@ impl Teller {
             Ok(Before { before }) => self.before = before,
             Err(_) => {
                 self.before.clear();
-                self.state.series.read(line);
+                let point = self.state.series.read(line);
+                if let Some((metrics, point)) = self.metrics.as_ref().zip(point) {
+                    metrics.add(&point);
+                }
             }
         }
     }
@@ -102,10 +109,13 @@ impl Teller {
 
 impl Progress for Teller {
     fn shows_ticks(&self) -> bool {
-        self.view
+        self.view || self.metrics.is_some()
     }
 
     fn event(&mut self, event: &Event<'_>, about: &Where) {
+        if let Some(metrics) = &self.metrics {
+            metrics.event(event, about);
+        }
         match event {
             Event::Phase(words) => {
                 self.phase = (*words).to_owned();
@@ -126,7 +136,12 @@ impl Progress for Teller {
                 self.before.clear();
                 self.state.series = TimeSeries::default();
             }
-            Event::Tick(lines) => lines.iter().for_each(|line| self.read(line)),
+            Event::Tick(lines) => {
+                lines.iter().for_each(|line| self.read(line));
+                if let Some((metrics, last)) = self.metrics.as_ref().zip(self.state.series.last()) {
+                    metrics.outstanding(last.in_flight, last.backlog);
+                }
+            }
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
                 if self.screen.is_none() {
@@ -222,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_comes_before_a_load_is_shown_until_it_begins() {
-        let mut teller = Teller::new(false);
+        let mut teller = Teller::new(false, None);
         teller.read(r#"{"before":"30 of 1000 users read into the cache"}"#);
         assert_eq!(teller.before, "30 of 1000 users read into the cache");
         teller.read(r#"{"live":{"interval":0,"offered":9,"answered":0,"failed":0,"in_flight":9,"backlog":0,"times":[]}}"#);

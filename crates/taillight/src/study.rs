@@ -5,6 +5,7 @@ mod compare;
 mod list;
 mod run;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -99,4 +100,8 @@ pub(crate) struct OutArgs {
     /// at least 60 columns and 17 rows.
     #[arg(long)]
     no_live: bool,
+    /// Serve the figures of the run to Prometheus on this address while it lasts, such as 127.0.0.1:9464: as
+    /// http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 }

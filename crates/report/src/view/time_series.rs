@@ -28,23 +28,16 @@ struct Line {
 }
 
 impl TimeSeries {
-    /// Reads a line of the generator and ignores a line that is not a point.
-    pub fn read(&mut self, line: &str) {
-        if let Ok(Line { live }) = serde_json::from_str(line) {
-            self.add(live);
-        }
+    /// Reads a line of the generator, and returns its point; `None` for other lines and for points that make no sense.
+    pub fn read(&mut self, line: &str) -> Option<LivePoint> {
+        let Line { live } = serde_json::from_str(line).ok()?;
+        is_sound(&live).then(|| {
+            self.add(live.clone());
+            live
+        })
     }
 
     fn add(&mut self, point: LivePoint) {
-        let counts = [point.offered, point.answered, point.failed, point.in_flight, point.backlog];
-        let sound = counts.iter().all(|&count| count < TOO_MANY)
-            && point.interval < TOO_MANY
-            // The last cell has no end that fits, and no response time of over 500 years.
-            && point.times.iter().all(|&(cell, count)| cell + 1 < CELLS && count < TOO_MANY)
-            && point.times.is_sorted_by_key(|&(cell, _)| cell);
-        if !sound {
-            return;
-        }
         self.so_far.merge(&point);
         let first = self.recent.front().map_or(point.interval, |first| first.interval);
         let Some(place) = point.interval.checked_sub(first) else {
@@ -96,6 +89,15 @@ impl TimeSeries {
     }
 }
 
+fn is_sound(point: &LivePoint) -> bool {
+    let counts = [point.offered, point.answered, point.failed, point.in_flight, point.backlog];
+    counts.iter().all(|&count| count < TOO_MANY)
+        && point.interval < TOO_MANY
+        // The last cell has no end that fits, and no response time of over 500 years.
+        && point.times.iter().all(|&(cell, count)| cell + 1 < CELLS && count < TOO_MANY)
+        && point.times.is_sorted_by_key(|&(cell, _)| cell)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +111,7 @@ mod tests {
 
     fn series(intervals: impl IntoIterator<Item = u64>) -> TimeSeries {
         let mut series = TimeSeries::default();
-        intervals.into_iter().for_each(|interval| series.read(&line(interval, 10)));
+        intervals.into_iter().for_each(|interval| drop(series.read(&line(interval, 10))));
         series
     }
 

@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::debug;
 
-use crate::metrics::{Format, Scraper};
+use crate::metrics::Format;
 
-/// Answers `GET /metrics` and `HEAD`, all clients at once on a thread of its own: a silent one holds up no other.
+/// Answers `GET /metrics` and `HEAD`, all clients at once on a thread of its own: a silent one holds up no other. Sphinx
+/// has one, and `taillight --listen`.
 ///
 /// One request of one kind needs no library: a request is read up to its blank line, its first line is checked, and the
 /// connection is closed after the answer.
-pub(crate) struct Exporter {
+pub struct Exporter {
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -30,20 +31,22 @@ impl Exporter {
     /// Opens the port.
     ///
     /// Errors: the address is taken, or does not belong to this machine.
-    pub(crate) fn bind(address: SocketAddr) -> Result<Exporter> {
-        let cannot = || format!("cannot give metrics on {address}; choose another address with --metrics");
+    pub fn bind(address: SocketAddr) -> Result<Exporter> {
+        let cannot = || format!("cannot give metrics on {address}; choose another address");
         let listener = TcpListener::bind(address).with_context(cannot)?;
         listener.set_nonblocking(true).with_context(cannot)?;
         let address = listener.local_addr().with_context(cannot)?;
         Ok(Exporter { listener, address })
     }
 
-    /// Answers from now on; returns where. The thread ends with the process.
-    pub(crate) fn start(self, scraper: Scraper) -> Result<SocketAddr> {
+    /// Answers from now on with the text that `text` writes; returns where. The thread ends with the process.
+    ///
+    /// Errors: no thread can be started.
+    pub fn start(self, text: impl Fn(Format) -> String + Send + 'static) -> Result<SocketAddr> {
         let serve = move || {
             let mut clients = Vec::new();
             loop {
-                if let Err(error) = turn(&self.listener, &mut clients, &|format| scraper.text(format)) {
+                if let Err(error) = turn(&self.listener, &mut clients, &text) {
                     debug!(%error, "a request for metrics failed");
                     // For example out of descriptors: an immediate failure must not be retried without a pause.
                     thread::sleep(Duration::from_millis(10));

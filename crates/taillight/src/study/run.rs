@@ -22,7 +22,7 @@ use super::{EffortArgs, OutArgs, SetArgs};
 use crate::progress::Teller;
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
-use crate::{INTERRUPTED, gate};
+use crate::{INTERRUPTED, gate, live_metrics};
 
 /// Run a study. One that was interrupted goes on after its last whole block.
 #[derive(Args, Debug)]
@@ -195,7 +195,7 @@ fn measure(
     earlier: Option<(StudyFolder, Study)>,
     out: &OutArgs,
 ) -> Result<(ExitCode, Study)> {
-    let OutArgs { out, no_live } = out;
+    let OutArgs { out, no_live, listen } = out;
     let (folder, record) = match earlier {
         Some((folder, study)) => {
             tell(&format!(
@@ -218,7 +218,7 @@ fn measure(
         );
     };
     folder.save(&record)?;
-    let mut teller = Teller::new(!no_live);
+    let mut teller = Teller::new(!no_live, live_metrics::start(*listen)?);
     setup.live = teller.shows_ticks();
     let (study, outcome) = lab::study::run(definition, plan, setup, &folder, record, &mut teller)?;
     drop(teller);

@@ -1,7 +1,8 @@
 //! The view on a terminal while a trial runs: the test reads the other end of a pseudo-terminal as a terminal does.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -206,4 +207,56 @@ fn without_a_view_there_is_a_line_or_lines() {
     assert!(matches!(terminal.end(), Some(0 | 75)), "{}", terminal.shows());
     let raw = String::from_utf8_lossy(&terminal.raw).into_owned();
     assert!(raw.contains("trial 1 of about") && !raw.contains('\x1b'), "{raw}");
+}
+
+/// The text of a scrape, in the format that `accept` prefers.
+fn scrape(address: &str, accept: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The value of the only series of this name, if it is there.
+fn series(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.split(['{', ' ']).next() == Some(name))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn prometheus_sees_a_run_while_it_lasts() {
+    let (server, out) = (Served::canned(), TempDir::new().unwrap());
+    let mut command = load(&server, &out, "10m", &["--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines
+        .find_map(|line| Some(line.strip_prefix("metrics on http://")?.strip_suffix("/metrics")?.to_owned()));
+    let address = address.expect("it says where the metrics are");
+    let rest = thread::spawn(move || lines.count());
+    let answered = |text: &str| series(text, "taillight_run_answered_arrivals_total").unwrap_or(0.0);
+    let started = Instant::now();
+    let mut rising = 0.0;
+    // Twice, so that the counter is seen to rise.
+    for _ in 0..2 {
+        loop {
+            let text = scrape(&address, "text/plain");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{text}");
+            if answered(&text) > rising {
+                rising = answered(&text);
+                break;
+            }
+            assert!(started.elapsed() < LIMIT, "waited in vain for {rising} to rise: {text}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let text = scrape(&address, "application/openmetrics-text");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    assert_eq!(series(&text, "taillight_run_offered_arrivals_per_second"), Some(2000.0), "{text}");
+    let counted = series(&text, "taillight_run_response_time_seconds_count").unwrap();
+    assert!(counted >= rising, "{counted} of {rising}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    rest.join().unwrap();
 }
