@@ -11,6 +11,25 @@ pub struct Cursor {
     at: usize,
 }
 
+impl Cursor {
+    /// A list's state that a [number](Self::to_number) holds: the start, for a list that goes through a power of two of buckets.
+    pub fn numbered(store: &Store) -> Cursor {
+        Cursor { homes: store.index.homes().next_power_of_two(), at: 0 }
+    }
+
+    /// The state of a [numbered](Self::numbered) list. Bounds: below 2³⁷, as a store has at most 2³² buckets.
+    pub fn to_number(self) -> u64 {
+        (self.at as u64) << 5 | u64::from(self.homes.trailing_zeros())
+    }
+
+    /// The state with that number; `None` if no list of this store has it. Bounds: of a list that began when the store had less
+    /// than a 64th of its present buckets there is none either, since a call would show too many items.
+    pub fn from_number(number: u64, store: &Store) -> Option<Cursor> {
+        let (at, homes) = (usize::try_from(number >> 5).ok()?, 1 << (number & 31));
+        (at < homes && homes >= store.index.homes() / 64).then_some(Cursor { homes, at })
+    }
+}
+
 /// Work per call, counting a home bucket as 1 and an item as 4, which is mostly a cache miss of the processor: some 60
 /// items or 10 µs.
 const WORK: usize = 256;

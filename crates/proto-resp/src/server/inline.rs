@@ -17,7 +17,7 @@ pub(super) fn split(line: &[u8], text: &mut Vec<u8>, places: &mut Vec<Place>) ->
     true
 }
 
-/// Appends the first word of a line; returns what is left of it.
+/// Appends the first word of a line; returns the rest of the line.
 fn word<'l>(mut rest: &'l [u8], text: &mut Vec<u8>) -> Option<&'l [u8]> {
     loop {
         match rest {
@@ -33,7 +33,7 @@ fn word<'l>(mut rest: &'l [u8], text: &mut Vec<u8>) -> Option<&'l [u8]> {
     }
 }
 
-/// What follows a closing quote, which must be a blank or nothing.
+/// The text after a closing quote, if it begins with a blank or is empty.
 fn closed(rest: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(u8::is_ascii_whitespace).then_some(rest)
 }

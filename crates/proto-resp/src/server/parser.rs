@@ -18,7 +18,7 @@ const LINE_MAX: usize = 1 + 1 + 19 + 2;
 /// Room for arguments that is kept between commands.
 const KEPT: usize = 64;
 
-/// What a command may have; a longer one is skipped, and none of it is kept.
+/// The limits of a command; a longer one is skipped without being kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest argument. Units: bytes.
@@ -80,7 +80,7 @@ pub enum Malformed {
     Quotes,
 }
 
-/// Reads one command after the other, however they are cut into pieces.
+/// Reads commands from bytes that arrive in any pieces.
 ///
 /// Shape: one per connection. It is shown the same command from its first byte on at each call, and goes on where it
 /// stopped. A complete command stays until [`next`](Self::next).
@@ -291,7 +291,7 @@ impl RequestParser {
         Parse::Skipped { consumed }
     }
 
-    /// Drops what has been read of a command that is skipped, or waits for more.
+    /// Drops the bytes read of a command that is skipped, or waits for more.
     #[cold]
     fn drop(&mut self, bytes: &[u8]) -> Parse {
         let consumed = std::mem::take(&mut self.at);

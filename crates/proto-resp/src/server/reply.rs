@@ -49,7 +49,7 @@ pub fn verbatim(out: &mut Vec<u8>, text: &[u8], version: Version) {
     end(out);
 }
 
-/// Appends what stands for no value.
+/// Appends the null reply.
 #[inline]
 pub fn null(out: &mut Vec<u8>, version: Version) {
     out.extend_from_slice(match version {
