@@ -61,6 +61,7 @@ pub(crate) fn response(finish: Finish, text: &[u8], echo: Echo) -> Vec<u8> {
         | Finish::Connections
         | Finish::Curve
         | Finish::HotKeys => reply::stats(&mut out, echo, text),
+        Finish::Resp(_) => unreachable!("it is asked for in another protocol"),
     }
     out
 }

@@ -9,6 +9,7 @@ use crate::core::holders::Seen;
 use crate::dump::{Dump, Format};
 use crate::frames::Frames;
 use crate::replies::Replies;
+use crate::resp::Resp;
 use crate::service::Batch;
 
 /// Output up to which a list that leaves as a whole is gathered: a socket takes as much at once by default. Units: bytes.
@@ -20,6 +21,8 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// State for the binary protocol, if spoken; `parser` is unused then.
     pub(crate) binary: Option<Box<Binary>>,
+    /// State for RESP, if spoken; `parser` is unused then.
+    pub(crate) resp: Option<Box<Resp>>,
     /// Received bytes that are not yet a complete request, or have to wait.
     pub(crate) input: Vec<u8>,
     /// A value that is under way, of which `input` has nothing.
@@ -152,6 +155,7 @@ impl Client {
             conn,
             parser: RequestParser::with_limits(config.item_max, config.gathered_max()),
             binary: None,
+            resp: None,
             input: Vec::new(),
             arriving: None,
             wanted: None,
@@ -198,7 +202,11 @@ impl Client {
     /// The length that the request has at least which is not whole yet. Units: bytes, from its first one on.
     #[inline]
     pub(crate) fn needed(&self) -> usize {
-        self.binary.as_ref().map_or_else(|| self.parser.needed(), |binary| binary.parser.needed())
+        match (&self.binary, &self.resp) {
+            (None, None) => self.parser.needed(),
+            (Some(binary), _) => binary.parser.needed(),
+            (None, Some(resp)) => resp.parser.needed(),
+        }
     }
 
     /// Makes the last request unread: it will be parsed again, from its first byte on.
@@ -232,7 +240,11 @@ impl Client {
 
     /// Its activity, in memcached's words.
     pub(crate) fn activity(&self) -> &'static str {
-        let awaits = self.binary.as_ref().map_or_else(|| self.parser.awaits(), |binary| binary.awaits());
+        let awaits = match (&self.binary, &self.resp) {
+            (None, None) => self.parser.awaits(),
+            (Some(binary), _) => binary.awaits(),
+            (None, Some(resp)) => resp.awaits(),
+        };
         match (self.state, awaits) {
             _ if self.dump.is_some() || self.watches => "conn_watch",
             (State::Closing, _) => "conn_closing",
@@ -258,8 +270,9 @@ impl Client {
     pub(crate) fn input_memory(&self) -> usize {
         let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
         let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
+        let resp = self.resp.as_ref().map_or(0, |resp| resp.parser.memory());
         // Peers are not limited as connections are, so they have no free allowance.
-        counted(self.input.capacity()) + counted(words) + frames
+        counted(self.input.capacity()) + counted(words) + counted(resp) + frames
     }
 
     /// Whether it has a place for which others had to make room, and is to send the value.

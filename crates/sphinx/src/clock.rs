@@ -29,6 +29,11 @@ impl UnixClock {
         UnixClock { offset: u64::from(second) * 1_000_000_000 }
     }
 
+    /// Units: µs of Unix time.
+    pub(crate) fn micros(self, at: Time) -> i64 {
+        (self.offset.saturating_add(at.0) / 1_000) as i64
+    }
+
     /// Units: seconds. Bounds: until 2106.
     #[inline]
     pub(crate) fn seconds(self, at: Time) -> u32 {
@@ -48,6 +53,7 @@ mod tests {
         check(999_999_999, 1_700_000_000);
         check(1_000_000_000, 1_700_000_001);
         check(86_400_000_000_000, 1_700_086_400);
+        assert_eq!(clock.micros(Time(1_999_999_999)), 1_700_000_001_999_999);
     }
 
     #[test]

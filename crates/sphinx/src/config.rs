@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -20,6 +20,8 @@ pub struct Config {
     pub listen: Vec<Address>,
     /// The mode of Unix sockets' files.
     pub unix_mask: u32,
+    /// Where to listen for RESP without TLS. Port 0 takes a free one.
+    pub resp: Vec<SocketAddr>,
     /// Where to listen with TLS, and with which certificate.
     pub tls: Option<Tls>,
     /// Clients that may wait to be accepted, per thread and address.
@@ -120,6 +122,8 @@ pub struct Config {
 pub struct Tls {
     /// The addresses; port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// The addresses for RESP; as above.
+    pub resp: Vec<SocketAddr>,
     /// PEM file of the certificate chain, the own certificate first.
     pub certificates: PathBuf,
     /// PEM file of its private key.
@@ -324,10 +328,25 @@ impl Config {
         limits
     }
 
+    /// Where it listens for RESP, and whether with TLS.
+    pub(crate) fn resp_places(&self) -> impl Iterator<Item = (SocketAddr, bool)> {
+        let encrypted = self.tls.iter().flat_map(|tls| &tls.resp).map(|at| (*at, true));
+        self.resp.iter().map(|at| (*at, false)).chain(encrypted)
+    }
+
+    /// The listeners of a thread that are for RESP, as the reactor numbers those of streams: behind all others of TCP.
+    pub(crate) fn resp_listeners(&self) -> Range<u32> {
+        let plain = self.listen.iter().filter(|address| matches!(address, Address::Tcp(_))).count();
+        let encrypted = self.tls.as_ref().map_or(0, |tls| tls.listen.len());
+        let first = (plain + encrypted + self.partition_ports.first().map_or(0, Vec::len)) as u32;
+        first..first + self.resp_places().count() as u32
+    }
+
     /// Descriptors that are not connections.
     pub(crate) fn reserved_descriptors(&self) -> usize {
         let own = self.partition_ports.first().map_or(0, Vec::len);
-        let listeners = self.listen.len() + self.tls.as_ref().map_or(0, |tls| tls.listen.len()) + own;
+        let encrypted = self.tls.as_ref().map_or(0, |tls| tls.listen.len() + tls.resp.len());
+        let listeners = self.listen.len() + self.resp.len() + encrypted + own;
         (DESCRIPTORS_PER_THREAD + listeners) * self.cpus.len() + DESCRIPTORS
     }
 
@@ -367,6 +386,7 @@ impl Config {
         Config {
             listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
             unix_mask: 0o700,
+            resp: Vec::new(),
             tls: None,
             backlog: 16,
             cpus: vec![allowed_cpus().unwrap()[0]],

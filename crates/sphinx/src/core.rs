@@ -16,12 +16,14 @@ mod memory;
 mod messages;
 mod operator;
 mod requests;
+mod resp;
 mod sampled;
 mod turn;
 mod watching;
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::Sender;
@@ -48,6 +50,7 @@ use crate::memory_limit::MemoryLimit;
 use crate::metrics::Scrape;
 use crate::partitions::Partitions;
 use crate::phase::Phase;
+use crate::resp::Resp;
 use crate::sampling::{Reading, Sampler, Shared};
 use crate::server::End;
 use crate::service::ServiceTimes;
@@ -81,6 +84,8 @@ pub(crate) struct Common {
     pub(crate) scrapes: Vec<Scrape>,
     /// The hit ratio by memory, if requests are sampled.
     pub(crate) curve: Option<Shared>,
+    /// The listeners of each thread that are for RESP, as the reactor numbers them.
+    pub(crate) resp: Range<u32>,
 }
 
 impl Common {
@@ -107,6 +112,7 @@ impl Common {
             certificates,
             end,
             scrapes: scrapes.collect(),
+            resp: config.resp_listeners(),
             config,
         }
     }
@@ -343,7 +349,11 @@ impl<R: Reactor> Core<R> {
         if open >= self.common.config.connections {
             self.common.connections.fetch_sub(1, Ordering::Relaxed);
             self.stats.rejected_connections += 1;
-            reactor.output(conn).extend_from_slice(b"ERROR Too many open connections\r\n");
+            let refusal: &[u8] = match self.common.resp.contains(&reactor.listener(conn)) {
+                false => b"ERROR Too many open connections\r\n",
+                true => b"-ERR max number of clients reached\r\n",
+            };
+            reactor.output(conn).extend_from_slice(refusal);
             reactor.flush(conn);
             reactor.close(conn);
             return;
@@ -356,6 +366,11 @@ impl<R: Reactor> Core<R> {
         }
         let mut client = Client::new(conn, &self.common.config);
         client.heard = self.now;
+        if self.common.resp.contains(&reactor.listener(conn)) {
+            self.stats.resp_connections += 1;
+            client.is_new = false;
+            client.resp = Some(Box::new(Resp::new(&self.common.config, self.now)));
+        }
         self.tell_begin(reactor, &mut client);
         self.keep(client);
     }

@@ -119,6 +119,7 @@ mod tests {
     #[test]
     fn every_path_becomes_absolute() {
         let tls = Tls {
+            resp: Vec::new(),
             listen: Vec::new(),
             certificates: "c".into(),
             key: "/k".into(),

@@ -33,6 +33,7 @@ fn values(config: Config) -> Vec<Resolved> {
     let Config {
         listen,
         unix_mask,
+        resp: _,
         tls: _,
         backlog,
         cpus,

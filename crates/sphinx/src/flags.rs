@@ -43,6 +43,10 @@ pub(crate) struct Flags {
     /// Additional TCP port for TLS; 0 takes a free one.
     #[arg(long, value_name = "PORT")]
     pub(crate) tls_port: Option<u16>,
+    /// Additional TCP port for RESP, the protocol of Redis and Valkey, on the addresses of -l, with TLS where -p has it; 0
+    /// takes a free one.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) resp_port: Option<u16>,
     /// PEM file of the certificate for TLS and its issuers. SIGHUP and refresh_certs reload it.
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,

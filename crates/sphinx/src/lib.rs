@@ -84,6 +84,7 @@ mod privileges;
 mod process_limits;
 mod provider;
 mod replies;
+mod resp;
 mod run;
 mod sampling;
 mod server;

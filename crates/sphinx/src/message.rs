@@ -4,6 +4,7 @@ use reactor::{Conn, Loan};
 use crate::arriving::{Command, Outcome};
 use crate::dump::Dump;
 use crate::operation::Operation;
+use crate::resp::Scan;
 use crate::stats::CoreStats;
 
 /// An operation requested from the owner of a key, or from every thread.
@@ -27,6 +28,19 @@ pub(crate) enum Work {
         /// What.
         operation: Operation,
     },
+    /// The same, of which the reply is one of several that are summed up.
+    Summand {
+        /// The key's hash.
+        hash: u64,
+        /// Its length.
+        key_len: usize,
+        /// What.
+        operation: Operation,
+    },
+    /// Some keys from a place on, in RESP; the buffer is their pattern.
+    Scan(Scan),
+    /// `CLIENT LIST`.
+    RespClients,
     /// `flush_all`.
     Flush {
         /// As in the protocol.
@@ -106,6 +120,8 @@ pub(crate) enum Extra {
     Loan(Box<Loan>),
     /// There was no memory for the reply.
     Refused,
+    /// The reply is to be summed up with others.
+    Summand,
     /// This thread's part, for work that is done by every thread.
     Part(Box<CoreStats>),
     /// The state of a list of all items.

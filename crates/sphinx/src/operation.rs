@@ -1,5 +1,6 @@
 pub(crate) mod binary;
 pub(crate) mod meta;
+pub(crate) mod resp;
 
 use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
 use proto_memcache::server::{MetaVerb, Refusal, reply};
@@ -9,6 +10,7 @@ use crate::draft::{Draft, LEND};
 use crate::stats::prefixes::Detail;
 use binary::BinaryOperation;
 use meta::MetaOperation;
+use resp::RespOperation;
 
 /// The answer of the text protocol if a reply finds no memory. Source: memcached's in the same case.
 pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
@@ -29,6 +31,8 @@ pub(crate) enum Operation {
     Meta(MetaOperation),
     /// A command of the binary protocol.
     Binary(BinaryOperation),
+    /// A command of RESP.
+    Resp(RespOperation),
     /// A storage command.
     Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
     /// `delete`.
@@ -46,7 +50,7 @@ impl Operation {
     pub(crate) fn reply(&self) -> Reply {
         match *self {
             // Quiet commands of these are quiet only on success.
-            Operation::Meta(_) | Operation::Binary(_) => Reply::Wanted,
+            Operation::Meta(_) | Operation::Binary(_) | Operation::Resp(_) => Reply::Wanted,
             Operation::Get { .. } | Operation::GetAndTouch { .. } => Reply::Wanted,
             Operation::Store { reply, .. }
             | Operation::Delete { reply }
@@ -78,6 +82,10 @@ impl Operation {
             }
             Operation::Binary(binary) => {
                 binary.execute(store, key, value, now, out);
+                b""
+            }
+            Operation::Resp(resp) => {
+                resp.execute(store, key, value, now, out);
                 b""
             }
             Operation::Store { verb, flags, exptime, .. } => {
@@ -135,6 +143,7 @@ impl Operation {
             Operation::Get { .. } | Operation::GetAndTouch { .. } => true,
             Operation::Meta(meta) => meta.verb == MetaVerb::Get,
             Operation::Binary(binary) => binary.shows_value(),
+            Operation::Resp(resp) => resp.shows_value(),
             _ => false,
         }
     }
@@ -145,6 +154,7 @@ impl Operation {
         match self {
             Operation::Get { .. } => true,
             Operation::Binary(binary) => binary.only_reads(),
+            Operation::Resp(resp) => resp.only_reads(),
             _ => false,
         }
     }
@@ -153,6 +163,7 @@ impl Operation {
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         match self {
             Operation::Binary(binary) => binary.no_memory(out),
+            Operation::Resp(_) => RespOperation::no_memory(out),
             _ => out.extend_from_slice(NO_MEMORY),
         }
     }
@@ -166,6 +177,7 @@ impl Operation {
             Operation::Store { .. } | Operation::RefuseTooLarge { .. } => Some(Detail::Set),
             Operation::Delete { .. } => Some(Detail::Delete),
             Operation::Binary(binary) => binary.detail(reply),
+            Operation::Resp(resp) => resp.detail(reply),
             // memcached does not count these either.
             Operation::Meta(_) | Operation::Count { .. } | Operation::Touch { .. } => None,
         }
@@ -186,6 +198,7 @@ impl Operation {
             Operation::Get { with_cas, last } => (with_cas, last),
             Operation::Meta(meta) => return meta.read(reader, partition, key, value, now, out),
             Operation::Binary(binary) => return binary.read(reader, partition, key, now, out),
+            Operation::Resp(resp) => return resp.read(reader, partition, key, now, out),
             _ => return false,
         };
         let item = match reader.get(partition, key, now) {

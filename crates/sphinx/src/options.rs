@@ -100,7 +100,7 @@ impl Options {
         let access = access::of(flags, std::env::var_os(access::PWDB))?;
         let mut warnings = self.warnings.clone();
         warnings.extend(extended.warnings.iter().cloned());
-        let (listen, tls) = places::of(flags, &extended, self.network, &mut warnings)?;
+        let places::Places { listen, resp, tls } = places::of(flags, &extended, self.network, &mut warnings)?;
         let cpus = self.cpus()?;
         let limits = Limits::here();
         let quota = limits.processors.as_ref();
@@ -128,6 +128,7 @@ impl Options {
         let mut config = Config {
             listen,
             unix_mask: flags.unix_mask,
+            resp,
             tls,
             backlog: flags.listen_backlog,
             cpus: cpus.iter().copied().cycle().take(threads).collect(),

@@ -83,7 +83,8 @@ pub(crate) fn reserve(config: &Config) -> Reserved {
 fn addresses(config: &Config) -> impl Iterator<Item = Address> {
     let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).copied().map(Address::Tcp);
     let own = config.partition_ports.iter().flatten().copied().map(Address::Tcp);
-    config.listen.iter().cloned().chain(encrypted).chain(own)
+    let resp = config.resp_places().map(|(at, _)| Address::Tcp(at));
+    config.listen.iter().cloned().chain(encrypted).chain(own).chain(resp)
 }
 
 fn bind_tcp(

@@ -6,6 +6,7 @@ use reactor::Loan;
 use crate::buffers::Buffers;
 use crate::config::GATHERED_MAX;
 use crate::draft::{Draft, lent, make_room};
+use crate::resp::{self, Sum};
 use crate::stats::CoreStats;
 
 /// Replies of one connection that wait for earlier ones. A request with `noreply` that another thread executes has an empty reply
@@ -37,6 +38,7 @@ enum Slot {
     Made(Text),
     Waiting,
     Gathering(Box<Gathering>),
+    Summing(Box<Sum>),
 }
 
 /// Complete replies: text, and large values in their places.
@@ -88,6 +90,8 @@ pub(crate) enum Finish {
     Detail,
     Curve,
     HotKeys,
+    /// A reply of RESP.
+    Resp(resp::Finish),
 }
 
 impl Replies {
@@ -141,6 +145,30 @@ impl Replies {
     /// Keeps a place for a reply that all threads have a part in; returns its number.
     pub(crate) fn gather(&mut self, gathering: Gathering) -> u64 {
         self.push(Slot::Gathering(Box::new(gathering)))
+    }
+
+    /// Keeps a place for a reply that sums up those of several keys; returns its number.
+    pub(crate) fn sum_up(&mut self, sum: Sum) -> u64 {
+        self.push(Slot::Summing(Box::new(sum)))
+    }
+
+    /// A further summand will come.
+    pub(crate) fn expect_summand(&mut self, number: u64) {
+        self.sum(number).left += 1;
+    }
+
+    /// Adds the reply of one key, and puts the whole into its place when it was the last.
+    pub(crate) fn add_summand(&mut self, number: u64, text: &[u8]) {
+        if let Some(whole) = self.sum(number).add(text) {
+            self.fill(number, whole, None);
+        }
+    }
+
+    fn sum(&mut self, number: u64) -> &mut Sum {
+        let Slot::Summing(sum) = &mut self.slots[(number - self.first) as usize] else {
+            unreachable!("only sums get summands")
+        };
+        sum
     }
 
     fn push(&mut self, slot: Slot) -> u64 {

@@ -118,6 +118,12 @@ fn ready_line(config: &Config) -> String {
     if !own.is_empty() {
         line += &format!("; for the keys of each thread on {}", own.join(", "));
     }
+    let resp =
+        config.resp_places().map(|(at, encrypted)| format!("{}{at}", if encrypted { "tls://" } else { "" }));
+    let resp: Vec<String> = resp.collect();
+    if !resp.is_empty() {
+        line += &format!("; for RESP on {}", resp.join(", "));
+    }
     if threads < config.threads_wanted {
         line += &format!(
             "; {} threads were asked for, and {memory} is too little for them",
@@ -147,6 +153,7 @@ mod tests {
         check(config.clone(), "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB");
         let tls = Tls {
             listen: vec!["127.0.0.1:9".parse().unwrap()],
+            resp: Vec::new(),
             certificates: "c".into(),
             key: "k".into(),
             clients: Clients::Any,

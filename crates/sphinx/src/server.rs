@@ -149,8 +149,10 @@ impl Server {
         let is_path = |address: &Address| matches!(address, Address::Unix(_));
         let (paths, network) = config.listen.iter().cloned().partition(is_path);
         let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().copied()).collect();
-        let network = started.listen_steered(Places { plain: network, encrypted }, steering(&config))?;
+        let steering = steering(&config);
+        let network = started.listen_steered(Places { plain: network, encrypted }, steering.clone())?;
         config.partition_ports = started.listen_apart(&config.partition_ports)?;
+        let resp = started.listen_steered(resp_places(&config), steering)?;
         // Each thread has let go of it, and writes nothing before it serves.
         let mut file = file.and_then(Arc::into_inner);
         let saved_at = file.as_ref().and_then(MemoryFile::saved_at).unwrap_or(0);
@@ -164,7 +166,9 @@ impl Server {
         config.listen = [network.plain, paths.plain].concat();
         if let Some(tls) = &mut config.tls {
             tls.listen = network.encrypted;
+            tls.resp = resp.encrypted;
         }
+        config.resp = resp.plain.iter().filter_map(Address::socket).collect();
         let pidfile = config.pidfile.clone().and_then(Pidfile::write);
         ports_file::write(&config);
         tell(&config);
@@ -354,6 +358,15 @@ fn tell(config: &Config) {
     for address in config.tls.iter().flat_map(|tls| &tls.listen) {
         info!(%address, "listening with TLS");
     }
+    for (address, tls) in config.resp_places() {
+        info!(%address, tls, "listening for RESP");
+    }
+}
+
+/// Where each thread listens for RESP.
+fn resp_places(config: &Config) -> Places {
+    let encrypted = config.tls.iter().flat_map(|tls| &tls.resp).copied().collect();
+    Places { plain: config.resp.iter().copied().map(Address::Tcp).collect(), encrypted }
 }
 
 /// For each thread its links to all others.

@@ -65,6 +65,10 @@ core_stats! {
     idle_kicks,
     /// Connections closed because their clients did not read replies.
     slow_reader_kicks,
+    /// Connections ever accepted for RESP.
+    resp_connections,
+    /// Commands of RESP.
+    resp_commands,
     /// Attempts to authenticate.
     auth_cmds,
     /// Failed attempts.

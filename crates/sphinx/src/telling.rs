@@ -147,6 +147,7 @@ fn fetches(operation: &Operation) -> bool {
         Operation::Get { .. } | Operation::GetAndTouch { .. } => true,
         Operation::Meta(meta) => meta.verb == MetaVerb::Get,
         Operation::Binary(binary) => binary.fetches(),
+        Operation::Resp(resp) => resp.fetches(),
         _ => false,
     }
 }
@@ -157,6 +158,7 @@ pub(crate) fn deletes(operation: &Operation) -> Option<&'static str> {
         Operation::Delete { .. } => Some("delete"),
         Operation::Meta(meta) if meta.verb == MetaVerb::Delete => Some("md"),
         Operation::Binary(binary) if binary.deletes() => Some("delete"),
+        Operation::Resp(resp) if resp.deletes() => Some("delete"),
         _ => None,
     }
 }
@@ -175,6 +177,7 @@ fn stores(operation: &Operation, value: &[u8]) -> Option<(&'static str, usize)> 
         Operation::Store { verb, .. } => Some((name(*verb), value.len())),
         Operation::RefuseTooLarge { .. } => Some(("set", 0)),
         Operation::Binary(binary) => binary.stores().map(|verb| (name(verb), value.len())),
+        Operation::Resp(resp) => resp.stores().map(|verb| (name(verb), value.len())),
         Operation::Meta(meta) if meta.verb == MetaVerb::Set => {
             let flags = MetaFlags::new(meta.verb, &value[..usize::from(meta.flags_len)]);
             let verb = flags.fold(StoreVerb::Set, |verb, flag| match flag {

@@ -21,6 +21,7 @@ mod memory;
 mod memory_limit;
 mod operation;
 mod programs;
+mod resp;
 mod restart;
 mod sampling;
 mod server;

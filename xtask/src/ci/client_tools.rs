@@ -14,8 +14,13 @@ const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../apps/video/player"
 /// The package that drives a browser in the tests of pages.
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/taillight/tests/browser");
 /// Cache clients of PyPI and their dependencies: name, version, and how pip names the folder.
-const PYTHON: [(&str, &str, &str); 2] =
-    [("python-binary-memcached", "0.33.0", "python_binary_memcached"), ("uhashring", "2.5", "uhashring")];
+const PYTHON: [(&str, &str, &str); 4] = [
+    ("python-binary-memcached", "0.33.0", "python_binary_memcached"),
+    ("uhashring", "2.5", "uhashring"),
+    ("redis", "5.2.1", "redis"),
+    // Needed by redis before Python 3.11.3.
+    ("async-timeout", "5.0.1", "async_timeout"),
+];
 /// The simulator of `crates/sphinx/benches/policies`, and the one library that it takes.
 const SIMULATOR: [(&str, &str, &str); 2] =
     [("libcachesim", "0.3.5", "libcachesim"), ("numpy", "2.4.6", "numpy")];
@@ -35,6 +40,9 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     let failed: Vec<String> =
         packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
+    if find("go").is_some() {
+        run(Command::new("go").args(["mod", "download"]).current_dir(clients.join("go-redis")));
+    }
     python(&tools.join("clients-python"), &PYTHON);
     environment(&tools.join("python-package"), Path::new(NOTEBOOKS));
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }

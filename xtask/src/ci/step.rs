@@ -423,8 +423,8 @@ mod tests {
             );
         }
         assert!(build.contains(&format!("--workspace --features {BPF_FEATURES} --locked")), "{build}");
-        // The examples of proto-memcache are for users of its API.
-        assert!(examples.contains(" --doc -p proto-memcache --locked"), "{examples}");
+        // The examples of the protocols are for users of their API.
+        assert!(examples.contains(" --doc -p proto-memcache -p proto-resp --locked"), "{examples}");
         assert!(TestBuild::new(false, None).shown().ends_with("cargo test --workspace --locked --no-run"));
         assert!(Path::new(COMPILER.1).is_file());
     }

@@ -10,11 +10,12 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: name, Debian package, and the tests skipped without it.
-const PACKAGES: [(&str, &str, &str); 26] = [
+const PACKAGES: [(&str, &str, &str); 27] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
-    ("redis-server", "redis-server", "the test that Redis is named where a cache was expected"),
+    ("redis-server", "redis-server", "the tests against a real Redis"),
+    ("redis-cli", "redis-tools", "the test of RESP with the command line of Redis"),
     ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
     ("mariadbd", "mariadb-server", "the tests of the social network"),
     ("php-fpm8.2", "php8.2-fpm", "the tests of the social network"),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use cache_store::{Key, KeyHash};
 use proto_memcache::binary::Echo;
 use proto_memcache::server::reply;
-use reactor::{Address, Reactor};
+use reactor::{Address, Conn, Reactor};
 
 use super::Core;
 use crate::binary;
@@ -13,6 +13,7 @@ use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::Draft;
 use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
+use crate::operation::Operation;
 use crate::partitions::Place;
 use crate::phase::Phase;
 use crate::replies::Finish;
@@ -79,7 +80,6 @@ impl<R: Reactor> Core<R> {
                 let (key, value) = question.split_at(key_len);
                 let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
                 let (place, now) = (self.partitions.place(key.hash), self.now);
-                let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
                 if operation.shows_value()
                     && !self.account.budget().has_room(budget::largest(self.common.config.item_max))
                     && let Some((length, true)) = self.partitions.value(place, key, true, now)
@@ -90,18 +90,19 @@ impl<R: Reactor> Core<R> {
                     self.buffers.give(question);
                     return Answer { ticket, buffer, extra: Extra::Refused };
                 }
-                let telling = self.telling(ticket.conn, peer);
-                let mut draft = Draft::new(&mut buffer, &mut self.loans);
-                self.partitions.with(partition, |store| match &telling {
-                    None => operation.execute(store, key, value, now, &mut draft),
-                    Some(telling) => telling.execute(&operation, store, key, value, now, &mut draft),
-                });
-                self.count_detail(operation.detail(&buffer), key.bytes);
-                if self.sampler.wants(key.hash) {
-                    self.note(&operation, place, key);
-                }
+                self.do_to_key((peer, ticket.conn), &operation, key, value, &mut buffer);
                 // One key has one value.
                 self.loans.pop().map_or(Extra::None, |loan| Extra::Loan(Box::new(loan)))
+            }
+            Work::Summand { hash, key_len, operation } => {
+                let (key, value) = question.split_at(key_len);
+                let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
+                self.do_to_key((peer, ticket.conn), &operation, key, value, &mut buffer);
+                Extra::Summand
+            }
+            Work::Scan(scan) => {
+                self.scan_here(scan, &question, &mut buffer);
+                Extra::None
             }
             Work::Dump(mut dump) => {
                 let (place, now) = (self.partitions.place_of(dump.partition), self.now);
@@ -122,6 +123,30 @@ impl<R: Reactor> Core<R> {
         // Until the peer has it, it is in no account.
         self.account.budget().depart(counted(buffer.capacity()));
         Answer { ticket, buffer, extra }
+    }
+
+    /// Does something to a key that is here, for a connection of a thread, and appends the reply.
+    #[inline]
+    pub(super) fn do_to_key(
+        &mut self,
+        (thread, conn): (usize, Conn),
+        operation: &Operation,
+        key: Key,
+        value: &[u8],
+        buffer: &mut Vec<u8>,
+    ) {
+        let (place, now) = (self.partitions.place(key.hash), self.now);
+        let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+        let telling = self.telling(conn, thread);
+        let mut draft = Draft::new(buffer, &mut self.loans);
+        self.partitions.with(partition, |store| match &telling {
+            None => operation.execute(store, key, value, now, &mut draft),
+            Some(telling) => telling.execute(operation, store, key, value, now, &mut draft),
+        });
+        self.count_detail(operation.detail(buffer), key.bytes);
+        if self.sampler.wants(key.hash) {
+            self.note(operation, place, key);
+        }
     }
 
     /// This thread's part of work for every thread, for a client of thread `asker`.
@@ -156,7 +181,13 @@ impl<R: Reactor> Core<R> {
             Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
             Work::HotKeys => self.sampler.write_hot_keys(lines),
             Work::Report => self.hand_samples_over(),
-            Work::Dump(_) | Work::Key { .. } | Work::Claim(_) | Work::Commit(_) => {}
+            Work::RespClients => self.tell_resp_clients(reactor, lines),
+            Work::Dump(_)
+            | Work::Key { .. }
+            | Work::Summand { .. }
+            | Work::Scan(_)
+            | Work::Claim(_)
+            | Work::Commit(_) => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
         let connection_memory = self.account.used() as u64;
@@ -235,6 +266,7 @@ impl<R: Reactor> Core<R> {
             Finish::Curve => sampled::curve(self.common.curve().as_ref(), &mut text),
             Finish::HotKeys => sampled::hot_keys(lines, &mut text),
             Finish::Reset => text.extend_from_slice(reply::RESET),
+            Finish::Resp(finish) => self.finish_resp(finish, stats, lines, &mut text),
             Finish::Stats => {
                 let now = self.now;
                 let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
@@ -295,6 +327,10 @@ impl<R: Reactor> Core<R> {
                 client.dump = Some(dump);
             }
             Extra::Claimed(_) => unreachable!("it has been looked at"),
+            Extra::Summand => {
+                client.replies.add_summand(number, &buffer);
+                self.buffers.give(buffer);
+            }
             Extra::Refused => self.refuse_reply(&mut client, number, buffer),
             Extra::Part(part) => {
                 let whole = client.replies.add(number, &part, &buffer);

@@ -136,6 +136,9 @@ impl<R: Reactor> Core<R> {
         if client.binary.is_some() {
             return self.binary_requests(reactor, client, bytes);
         }
+        if client.resp.is_some() {
+            return self.resp_requests(reactor, client, bytes);
+        }
         let mut used = 0;
         if !client.is_known {
             used = self.authenticate(reactor, client, bytes);
@@ -344,17 +347,37 @@ impl<R: Reactor> Core<R> {
                 return Flow::Next;
             }
         }
-        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
-        let length = key.bytes.len() + value.len();
-        if !link.has_room() || (length >= link::LARGE && !self.may_ask_large(client, length)) {
+        if !self.may_ask(client, owner, key.bytes.len() + value.len()) {
             return self.wait_for_room(client);
         }
-        let mut buffer = self.buffers.take();
-        buffer.extend_from_slice(key.bytes);
-        buffer.extend_from_slice(value);
-        // Also without a reply: a later reply must not overtake it.
-        let ticket = Ticket { conn: client.conn, reply: Some(client.replies.expect()) };
         let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
+        // Also without a reply: a later reply must not overtake it.
+        let reply = client.replies.expect();
+        self.ask_for(client, owner, work, (key.bytes, value), reply);
+        Flow::Next
+    }
+
+    /// Whether another thread may be asked with a key and a value of this length.
+    #[inline]
+    pub(super) fn may_ask(&mut self, client: &Client, owner: usize, length: usize) -> bool {
+        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
+        link.has_room() && (length < link::LARGE || self.may_ask_large(client, length))
+    }
+
+    /// Asks another thread for work on a key, which it [may](Self::may_ask).
+    #[inline]
+    pub(super) fn ask_for(
+        &mut self,
+        client: &mut Client,
+        owner: usize,
+        work: Work,
+        (key, value): (&[u8], &[u8]),
+        reply: u64,
+    ) {
+        let mut buffer = self.buffers.take();
+        buffer.extend_from_slice(key);
+        buffer.extend_from_slice(value);
+        let ticket = Ticket { conn: client.conn, reply: Some(reply) };
         let link = self.links[owner].as_mut().expect("there is a link to every other thread");
         let before = link.large_bytes();
         link.ask(Ask { ticket, work, buffer });
@@ -363,7 +386,6 @@ impl<R: Reactor> Core<R> {
             client.awaited.asked(owner);
         }
         self.stats.asks += 1;
-        Flow::Next
     }
 
     /// Does something on every thread, and answers when all have done it.
@@ -375,10 +397,22 @@ impl<R: Reactor> Core<R> {
         finish: Finish,
         work: impl Fn() -> Work,
     ) -> Flow {
+        let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
+        self.everywhere_with(reactor, client, Vec::new(), finish, work)
+    }
+
+    /// The same with the first of the lines that the reply is made from.
+    pub(super) fn everywhere_with(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        mut lines: Vec<u8>,
+        finish: Finish,
+        work: impl Fn() -> Work,
+    ) -> Flow {
         if !self.links.iter().flatten().all(|link| link.has_room()) {
             return self.wait_for_room(client);
         }
-        let mut lines = Vec::new();
         let part = self.do_everywhere(reactor, self.number, &work(), &mut lines);
         if finish == Finish::Connections {
             // It was taken out for its request.
@@ -386,7 +420,6 @@ impl<R: Reactor> Core<R> {
             self.tell_listeners(&mut lines);
         }
         let left = self.links.len() - 1;
-        let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
         let echo = client.binary.as_ref().map(|binary| binary.echo);
         if left == 0 {
             let text = self.finished(finish, &part, &lines, echo);

@@ -94,6 +94,8 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_slow_reader_kicks", "Connections closed that read nothing", None, |s| {
         s.slow_reader_kicks
     }),
+    counter("sphinx_resp_connections", "Connections accepted for RESP", None, |s| s.resp_connections),
+    counter("sphinx_resp_commands", "Commands of RESP", None, |s| s.resp_commands),
     counter("sphinx_auth_attempts", "Attempts to authenticate", None, |s| s.auth_cmds),
     counter("sphinx_auth_errors", "Failed attempts to authenticate", None, |s| s.auth_errors),
     counter(

@@ -13,14 +13,26 @@ use crate::listen::Layer;
 use crate::memcached_flags::no_effect;
 use crate::{Config, Tls};
 
-/// Where to listen without TLS, and with it. `network` is false with a Unix socket alone.
+/// Where the server listens.
+pub(super) struct Places {
+    /// Without TLS.
+    pub(super) listen: Vec<Address>,
+    /// For RESP without TLS.
+    pub(super) resp: Vec<SocketAddr>,
+    pub(super) tls: Option<Tls>,
+}
+
+/// Where to listen. `network` is false with a Unix socket alone.
+///
+/// Errors: options that contradict each other; the port for RESP is another's.
 pub(super) fn of(
     flags: &Flags,
     extended: &Extended,
     network: bool,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<Address>, Option<Tls>)> {
+) -> Result<Places> {
     let (mut listen, mut encrypted) = (Vec::new(), Vec::new());
+    let (mut resp, mut resp_encrypted) = (Vec::new(), Vec::new());
     for listener in flags.listen.iter().flat_map(|listeners| &listeners.0).filter(|_| network) {
         let streams = listener.place.addresses(flags.port)?;
         // As in memcached, a port that is part of an address is for TCP.
@@ -36,7 +48,14 @@ pub(super) fn of(
             UdpPort::Port(port) => with(port.get()),
         };
         let beside = flags.tls_port.map_or_else(Vec::new, with);
-        if is_encrypted(flags, extended, listener.layer)? {
+        let has_tls = is_encrypted(flags, extended, listener.layer)?;
+        for own in flags.resp_port.map_or_else(Vec::new, with) {
+            // Several addresses of one machine share the port.
+            if !resp.contains(&own) && !resp_encrypted.contains(&own) {
+                if has_tls { &mut resp_encrypted } else { &mut resp }.push(own);
+            }
+        }
+        if has_tls {
             encrypted.extend(streams);
         } else {
             listen.extend(streams.into_iter().map(Address::Tcp));
@@ -45,14 +64,25 @@ pub(super) fn of(
         encrypted.extend(beside);
     }
     ensure!(
-        network || (flags.udp_port == UdpPort::None && flags.tls_port.is_none() && !flags.enable_ssl),
-        "with -s alone there is no network for -U, -Z and --tls-port; give -l, too"
+        network
+            || (flags.udp_port == UdpPort::None
+                && flags.tls_port.is_none()
+                && flags.resp_port.is_none()
+                && !flags.enable_ssl),
+        "with -s alone there is no network for -U, -Z, --tls-port and --resp-port; give -l, too"
     );
+    let others = listen.iter().filter_map(Address::socket).chain(encrypted.iter().copied());
+    if let Some(taken) =
+        others.filter(|at| at.port() != 0).find(|at| resp.contains(at) || resp_encrypted.contains(at))
+    {
+        bail!("--resp-port {} is that of memcached's protocol at {taken}; give another one", taken.port());
+    }
     if flags.enable_ssl && flags.udp_port != UdpPort::None {
         warnings.push("-Z does not encrypt the datagrams of -U".into());
     }
     listen.extend(flags.unix_socket.clone().map(Address::Unix));
-    Ok((listen, tls(flags, extended, encrypted, warnings)?))
+    let tls = tls(flags, extended, encrypted, warnings)?.map(|tls| Tls { resp: resp_encrypted, ..tls });
+    Ok(Places { listen, resp, tls })
 }
 
 /// The addresses of each thread's own ports, from `first` up, on every TCP address.
@@ -82,15 +112,16 @@ pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Resul
         Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     };
     let ports: Vec<Vec<SocketAddr>> = (0..threads).map(of_thread).collect::<Result<_>>()?;
-    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen);
-    let taken = of_all_keys.iter().chain(encrypted).find(|socket| {
+    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).copied();
+    let resp = config.resp_places().map(|(at, _)| at);
+    let taken = of_all_keys.iter().copied().chain(encrypted).chain(resp).find(|socket| {
         // Sockets of one server may share a port, and a client of a thread's would come to any.
         first != 0 && ports.iter().flatten().any(|own| own.port() == socket.port())
     });
     if let Some(taken) = taken {
         bail!(
             "--partition-ports {first} takes ports {first} to {} for {threads} threads, and {taken} is for all keys; give another \
-             range, or another -p or --tls-port",
+             range, or another -p, --tls-port or --resp-port",
             usize::from(first) + threads - 1
         );
     }
@@ -167,7 +198,14 @@ fn tls(
         }
         _ => Oldest::Tls12,
     };
-    Ok(Some(Tls { listen, certificates, key, clients: clients(flags, extended, warnings)?, oldest }))
+    Ok(Some(Tls {
+        listen,
+        resp: Vec::new(),
+        certificates,
+        key,
+        clients: clients(flags, extended, warnings)?,
+        oldest,
+    }))
 }
 
 /// Which clients TLS is spoken with.

@@ -2,6 +2,7 @@ use std::fmt::Write;
 use std::{env, fs};
 
 use super::ALL;
+use super::pair::Way;
 use super::program::Program;
 
 pub(crate) const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/sphinx.md");
@@ -26,9 +27,10 @@ fn row(text: &mut String, program: &Program) {
     let differences =
         program.checks.iter().filter_map(|check| Some((check.name, check.difference.as_ref()?.why)));
     let differences: Vec<String> = differences.map(|(name, why)| format!("{name} ({why})")).collect();
+    let other = if program.checks.iter().any(|check| check.way == Way::Resp) { "Redis" } else { "memcached" };
     let result = match &differences[..] {
-        [] => "as with memcached".to_owned(),
-        differences => format!("as with memcached, except {}", differences.join(", ")),
+        [] => format!("as with {other}"),
+        differences => format!("as with {other}, except {}", differences.join(", ")),
     };
     writeln!(text, "| {} | {} | {} | {result} |", program.name, program.version, names.join(", ")).unwrap();
 }

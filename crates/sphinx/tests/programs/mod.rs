@@ -1,4 +1,5 @@
-//! Programs that speak to memcached do the same with Sphinx: clients, tools, monitoring, a proxy.
+//! Programs that speak to memcached do the same with Sphinx: clients, tools, monitoring, a proxy. So do those that speak to
+//! Redis, as far as it is a cache.
 //!
 //! Each runs its checks against a memcached and a Sphinx started for it, and the results are compared. [`table`] lists
 //! programs and checks, with the known differences and their reasons; an unlisted difference fails the test, and so
@@ -52,6 +53,10 @@ programs! {
     dalli,
     memjs,
     bmemcached,
+    redis_cli,
+    redis_py,
+    node_redis,
+    go_redis,
 }
 
 fn check_program(program: &Program) {
@@ -59,7 +64,7 @@ fn check_program(program: &Program) {
         return println!("skipped: {}: {reason}; {}", program.name, program.from);
     }
     let mut failures = Vec::new();
-    for way in [Way::Tcp, Way::Unix, Way::Tls, Way::Sasl] {
+    for way in [Way::Tcp, Way::Unix, Way::Tls, Way::Sasl, Way::Resp] {
         let mut checks = program.checks.iter().filter(|check| check.way == way).peekable();
         if checks.peek().is_none() {
             continue;

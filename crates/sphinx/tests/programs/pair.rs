@@ -1,6 +1,6 @@
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use launch::{Process, Spec};
 use tempfile::TempDir;
 
+use crate::resp::talk::{redis, sphinxd};
 use crate::support::certificate::certificate;
 use crate::support::sasl::{self, PASSWORD, USER};
-use crate::support::{PATIENCE, Words, memcached_program, spawn};
+use crate::support::{PATIENCE, Running, Words, memcached_program, spawn};
 
 /// How a program reaches the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,9 +23,11 @@ pub(crate) enum Way {
     Tls,
     /// TCP, with the one user that [`sasl`] names.
     Sasl,
+    /// RESP over TCP, which a `redis-server` speaks.
+    Resp,
 }
 
-/// A memcached, if available, and a Sphinx, set up alike.
+/// A memcached, or for RESP a Redis, if available, and a Sphinx, set up alike.
 pub(crate) struct Pair {
     pub(crate) memcached: Option<Server>,
     pub(crate) sphinx: Server,
@@ -46,6 +49,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 impl Pair {
     pub(crate) fn start(way: Way) -> Pair {
+        if way == Way::Resp {
+            return resp();
+        }
         let pair = Pair { memcached: memcached(way), sphinx: sphinx(way) };
         for server in pair.memcached.iter().chain([&pair.sphinx]) {
             fs::write(server.folder.path().join("item"), format!("{}\n", "value ".repeat(2_000))).unwrap();
@@ -108,7 +114,7 @@ fn seed_over(mut stream: impl Read + Write) {
 fn flags(way: Way, folder: &TempDir) -> Vec<String> {
     let path = |name: &str| folder.path().join(name).display().to_string();
     match way {
-        Way::Tcp => Vec::new(),
+        Way::Tcp | Way::Resp => Vec::new(),
         Way::Unix => vec!["-s".into(), path("socket"), "-a".into(), "777".into()],
         Way::Tls => {
             let files = format!("ssl_chain_cert={},ssl_key={}", path("cert.pem"), path("key.pem"));
@@ -123,6 +129,19 @@ fn folder(way: Way) -> TempDir {
     let folder = if way == Way::Tls { certificate() } else { tempfile::tempdir().unwrap() };
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     folder
+}
+
+fn resp() -> Pair {
+    let server = |name: &'static str, running: Running, address: SocketAddr| {
+        let (words, place) = (running.words, address.to_string());
+        Server { name, words, place, folder: folder(Way::Resp), _process: running.process }
+    };
+    let redis = redis().map(|running| {
+        let address = running.address;
+        server("Redis", running, address)
+    });
+    let (sphinx, address) = sphinxd("-m 64 -t 2");
+    Pair { memcached: redis, sphinx: server("Sphinx", sphinx, address) }
 }
 
 fn memcached_with_sasl() -> Option<Server> {
@@ -156,7 +175,7 @@ fn memcached(way: Way) -> Option<Server> {
     let (process, place) = match way {
         // With a Unix socket it listens on no port, so any will do.
         Way::Unix => on_socket(memcached.spec(1, &options), &folder.path().join("socket")),
-        Way::Tcp | Way::Tls | Way::Sasl => {
+        Way::Tcp | Way::Tls | Way::Sasl | Way::Resp => {
             let (process, address) = memcached.start(&options, PATIENCE).unwrap();
             (process, address.to_string())
         }

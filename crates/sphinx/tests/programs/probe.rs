@@ -43,11 +43,21 @@ pub(crate) fn spymemcached() -> Result<(), String> {
 
 /// Builds the client in Go from sources fetched by `cargo xtask ci`: tests use no network.
 pub(crate) fn gomemcache() -> Result<(), String> {
+    build("go", "gomemcache_client")
+}
+
+/// The same of go-redis.
+pub(crate) fn go_redis() -> Result<(), String> {
+    build("go-redis", "go_redis_client")
+}
+
+/// Builds the program in this folder.
+fn build(folder: &str, program: &str) -> Result<(), String> {
     let go = find("go").ok_or("go is not here")?;
     let built = Command::new(go)
-        .args(["build", "-o", concat!(env!("CARGO_TARGET_TMPDIR"), "/gomemcache_client"), "."])
+        .args(["build", "-o", &format!("{}/{program}", env!("CARGO_TARGET_TMPDIR")), "."])
         .envs([("GOPROXY", "off"), ("GOFLAGS", "-mod=readonly"), ("GOTOOLCHAIN", "local")])
-        .current_dir(Path::new(CLIENTS).join("go"))
+        .current_dir(Path::new(CLIENTS).join(folder))
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("go build: {error}"))?;

@@ -371,3 +371,54 @@ pub(crate) fn bmemcached() -> Program {
         .prints(&[])
         .over(Way::Sasl)
 }
+
+pub(crate) fn redis_cli() -> Program {
+    let from = "`apt-get install redis-tools` brings them";
+    let probe = Probe::Command(&["redis-cli", "--version"]);
+    Program::new("redis-cli and redis-benchmark", "7.0.15", from, probe)
+        .check("commands", "redis-cli -h {host} -p {port} SET k v EX 100 GET")
+        .over(Way::Resp)
+        .prints(&[""])
+        .check("commands", "redis-cli -3 -h {host} -p {port} MGET k none")
+        .over(Way::Resp)
+        .check("commands", "redis-cli -h {host} -p {port} LPUSH")
+        .over(Way::Resp)
+        .differs(
+            &[
+                "+ ERR unknown command 'LPUSH', with args beginning with:",
+                "- ERR wrong number of arguments for 'lpush' command",
+            ],
+            "there are no lists",
+        )
+        .check("`--scan`", "redis-cli -h {host} -p {port} --scan --pattern k*")
+        .over(Way::Resp)
+        .check(
+            "redis-benchmark",
+            "redis-benchmark -h {host} -p {port} -n 2000 -P 8 -t set,get,incr,mset --csv",
+        )
+        .over(Way::Resp)
+}
+
+const CACHE: &str =
+    "set, get, mget, counters, append, delete, expiry, 500 kB, pipelines, scan, info, errors, flush";
+
+pub(crate) fn redis_py() -> Program {
+    let probe = Probe::Command(&[PYTHON, "-c", "import redis"]);
+    Program::new("redis-py", "5.2.1", CI, probe)
+        .check(CACHE, "/usr/bin/python3 redis_py_client.py {host} {port}")
+        .over(Way::Resp)
+        .check("in RESP3", "/usr/bin/python3 redis_py_client.py {host} {port} 3")
+        .over(Way::Resp)
+}
+
+pub(crate) fn node_redis() -> Program {
+    Program::new("redis of npm", "4.7.0", NPM, Probe::Command(&["node", "-e", "require('redis')"]))
+        .check(CACHE, "node node_redis_client.js {host} {port}")
+        .over(Way::Resp)
+}
+
+pub(crate) fn go_redis() -> Program {
+    Program::new("go-redis", "9.5.1", CI, Probe::Call(probe::go_redis))
+        .check(CACHE, "go_redis_client {host} {port}")
+        .over(Way::Resp)
+}

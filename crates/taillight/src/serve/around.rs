@@ -62,7 +62,8 @@ impl Around {
 }
 
 /// Options of Sphinx for its addresses and its process, which the form determines, and options that are divided among instances.
-const PLACES: [&str; 7] = ["port", "listen", "unix_socket", "udp_port", "tls_port", "pidfile", "daemon"];
+const PLACES: [&str; 8] =
+    ["port", "listen", "unix_socket", "udp_port", "tls_port", "resp_port", "pidfile", "daemon"];
 const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
 
 pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Around) -> Result<ExitCode> {
