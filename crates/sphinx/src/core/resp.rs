@@ -590,16 +590,3 @@ fn unfit_key(key: &[u8]) -> Option<Vec<u8>> {
 fn wrong_count(name: &str) -> Vec<u8> {
     format!("ERR wrong number of arguments for '{name}' command").into_bytes()
 }
-
-impl Unit {
-    /// The option with that name, in any case.
-    fn of(word: &[u8]) -> Option<Unit> {
-        let named = [
-            (&b"ex"[..], Unit::Seconds),
-            (b"px", Unit::Milliseconds),
-            (b"exat", Unit::AtSecond),
-            (b"pxat", Unit::AtMillisecond),
-        ];
-        named.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, unit)| unit)
-    }
-}

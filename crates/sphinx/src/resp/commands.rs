@@ -202,6 +202,19 @@ impl Row {
     }
 }
 
+impl Unit {
+    /// The option with that name, in any case.
+    pub(crate) fn of(word: &[u8]) -> Option<Unit> {
+        let named = [
+            (&b"ex"[..], Unit::Seconds),
+            (b"px", Unit::Milliseconds),
+            (b"exat", Unit::AtSecond),
+            (b"pxat", Unit::AtMillisecond),
+        ];
+        named.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, unit)| unit)
+    }
+}
+
 /// The error of an unknown command, in Redis' words.
 pub(crate) fn unknown<'a>(name: &[u8], arguments: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     /// Characters of a name, and of all arguments, that are shown. Source: Redis' `commandCheckExistence`.
