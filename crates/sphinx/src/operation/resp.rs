@@ -434,6 +434,6 @@ mod tests {
     #[test]
     fn an_operation_is_no_longer_for_it() {
         // Each message between threads holds one.
-        assert_eq!((size_of::<RespOperation>(), size_of::<super::super::Operation>()), (24, 32));
+        assert_eq!((size_of::<RespOperation>(), size_of::<super::super::Operation>()), (16, 32));
     }
 }
