@@ -83,7 +83,7 @@ const SETTINGS: [(&str, &str, &str); 55] = [
     (
         "movies",
         "hash_cost",
-        "that of bcrypt's libraries: about 50 ms of a processor, which slows down who guesses stolen hashes",
+        "ours, because a guess at a stolen hash then takes 50 ms of a processor; bcrypt's libraries have the same",
     ),
     ("movies", "ads_deadline_ms", "ours, because a page is not to wait for its advertisements"),
     ("movies", "durable", "ours, because PostgreSQL does so, and a review that was answered is to stay"),

@@ -15,7 +15,7 @@ type row struct {
 var registry = map[string]row{
 	"compose-review": {23, []string{"put"}},
 	"update-movie":   {27, []string{"apply"}},
-	"user":           {28, []string{"signUp", "login", "upload", "logout", "check"}},
+	"user":           {28, []string{"signUp", "login", "logout", "check", "upload"}},
 	"movies-cache":   {32, nil},
 	"movies-db":      {33, nil},
 	"users-db":       {37, nil},

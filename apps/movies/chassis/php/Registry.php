@@ -19,7 +19,7 @@ final class Registry
         'review-rating' => [22, 'ReviewRating', ['upload']],
         'review-storage' => [24, 'ReviewStorage', ['store', 'readMany']],
         'user-review' => [26, 'UserReview', ['append', 'page']],
-        'user' => [28, 'User', ['signUp', 'login', 'upload', 'logout', 'check']],
+        'user' => [28, 'User', ['signUp', 'login', 'logout', 'check', 'upload']],
         'search' => [29, 'Search', ['find', 'titles']],
         'ads' => [30, 'Ads', ['pick']],
     ];

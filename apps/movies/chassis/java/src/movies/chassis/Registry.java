@@ -38,7 +38,7 @@ final class Registry {
             Map.entry("movie-review", new Row(25, List.of("append", "page"))),
             Map.entry("user-review", new Row(26, List.of("append", "page"))),
             Map.entry("update-movie", new Row(27, List.of("apply"))),
-            Map.entry("user", new Row(28, List.of("signUp", "login", "upload", "logout", "check"))),
+            Map.entry("user", new Row(28, List.of("signUp", "login", "logout", "check", "upload"))),
             Map.entry("search", new Row(29, List.of("find", "titles"))),
             Map.entry("ads", new Row(30, List.of("pick"))),
             Map.entry("analytics", new Row(31, List.of())),
