@@ -81,7 +81,8 @@ impl Job {
         let mut spec = job.spec.clone();
         let placement = job.server.placement(spec.generator.cpus.as_ref());
         let started = job.targets.iter().any(|target| !target.is_external());
-        placement.give(&mut spec.generator, started && job.server.is_here(&job.targets));
+        let serves_here = started && job.server.is_here(&job.targets);
+        placement.give(&mut spec.generator, serves_here, &job.targets);
         let mut server = job.server.clone();
         server.serve(&job.targets, &mut spec.workload)?;
         let agents = spec.generator.agents.clone();

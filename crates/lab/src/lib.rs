@@ -33,7 +33,7 @@ pub use job::{Job, ResultPlace, check_targets};
 pub use lock::{Lock, newest, was_begun_here};
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;
-pub use placement::{Placement, allowed_cores, allowed_cpus};
+pub use placement::{Placement, allowed_cores, allowed_cpus, would_starve};
 pub use priority::raise_priority;
 pub use run::{
     Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup,

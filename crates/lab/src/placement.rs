@@ -1,11 +1,16 @@
 //! Which processors the server and the generator get.
 
+use std::collections::BTreeSet;
+use std::fs;
+
 use host::{Cpu, Limit, Limits};
-use reactor::may_pin;
-use rustix::thread::{CpuSet, sched_getaffinity};
+use reactor::{Address, may_pin};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity};
+use spec::TargetName;
 use units::CpuList;
 
-use crate::priority;
+use crate::server::processes_at;
+use crate::{addresses, priority};
 
 /// The processors of each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,9 +81,13 @@ impl Placement {
     }
 
     /// Gives a generator on this machine its processors. One that spins on a core that it shares would starve the server
-    /// if that is here, too, and one beyond a quota uses the quota up: it sleeps, unless its pace is given.
-    pub(crate) fn give(&self, generator: &mut spec::Generator, serves_here: bool) {
-        let is_shared = serves_here && self.is_shared();
+    /// if that is here, too, and one beyond a quota uses the quota up: it sleeps, unless its pace is given. `targets` may be
+    /// servers that run here already, with threads bound to those processors.
+    pub(crate) fn give(&self, generator: &mut spec::Generator, serves_here: bool, targets: &[TargetName]) {
+        let running = targets.iter().filter(|target| target.is_external());
+        let mut running = running.filter_map(|target| addresses(&target.to_string()).ok());
+        let starves = |at: Vec<Address>| would_starve(&processes_at(at).0, Some(&self.generator));
+        let is_shared = serves_here && self.is_shared() || running.any(starves);
         if generator.agents.agents.is_empty()
             && (is_shared || self.is_short_of(Limits::here().processors.as_ref()))
         {
@@ -156,9 +165,34 @@ fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
 
 /// The processors that this process may use, rising. Never empty.
 pub fn allowed_cpus() -> Vec<usize> {
-    let allowed = sched_getaffinity(None).unwrap_or_default();
-    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    let cpus = affinity(None);
     if cpus.is_empty() { vec![0] } else { cpus }
+}
+
+/// The processors that a thread, or the calling one, may use, rising. Empty if it has ended.
+fn affinity(thread: Option<Pid>) -> Vec<usize> {
+    let allowed = sched_getaffinity(thread).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
+}
+
+/// Whether a generator that spins would starve a thread of these processes: one that may run on none but the generator's
+/// processors.
+///
+/// A generator without `cpus` leaves a processor as long as threads are not bound to every one.
+pub fn would_starve(pids: &[u32], cpus: Option<&[usize]>) -> bool {
+    let all = allowed_cpus();
+    let threads = pids.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok()).flatten();
+    let numbers = threads.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+    let bound: Vec<Vec<usize>> =
+        numbers.map(|tid| affinity(Pid::from_raw(tid))).filter(|cpus| !cpus.is_empty()).collect();
+    match cpus {
+        Some(cpus) => bound.iter().any(|thread| thread.iter().all(|cpu| cpus.contains(cpu))),
+        None => {
+            let bound = bound.iter().filter(|thread| thread.len() < all.len() || all.len() == 1);
+            let taken: BTreeSet<usize> = bound.flatten().copied().collect();
+            all.iter().all(|cpu| taken.contains(cpu))
+        }
+    }
 }
 
 /// The same by physical core. Never empty.
@@ -194,6 +228,31 @@ mod tests {
             expect,
             "{cores:?} {threads} {asked:?}"
         );
+    }
+
+    #[test]
+    fn a_thread_that_is_bound_to_the_generators_processors_would_starve() {
+        let all = allowed_cpus();
+        let [first, .., last] = all[..] else { return println!("skipped: one processor") };
+        let (bound, is_bound) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let mut cpus = CpuSet::new();
+            cpus.set(first);
+            rustix::thread::sched_setaffinity(None, &cpus).unwrap();
+            bound.send(()).unwrap();
+            let _ = ended.recv();
+        });
+        is_bound.recv().unwrap();
+        let me = [std::process::id()];
+        assert!(would_starve(&me, Some(&[first])));
+        assert!(!would_starve(&me, Some(&[last])));
+        // The other threads of this process may use all processors.
+        assert!(would_starve(&me, Some(&all)) && !would_starve(&me, None));
+        assert!(!would_starve(&[], Some(&all)));
+        drop(end);
+        thread.join().unwrap();
+        assert!(!would_starve(&me, Some(&[first])));
     }
 
     #[test]

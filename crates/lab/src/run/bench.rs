@@ -92,7 +92,7 @@ impl Bench {
             None => placement.within(quota.as_ref()),
         };
         let generated_here = spec.generator.agents.agents.is_empty();
-        placement.give(&mut spec.generator, true);
+        placement.give(&mut spec.generator, true, std::slice::from_ref(&target.server));
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
         let (workload, span_bytes) = (spec.workload.clone(), span_bytes(&spec));
         let agents = spec.generator.agents.clone();

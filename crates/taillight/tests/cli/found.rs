@@ -73,6 +73,29 @@ fn a_server_that_already_runs_is_accounted_for() {
 }
 
 #[test]
+fn a_server_that_is_bound_to_the_generators_processors_is_left_time() {
+    let Some((memcached, _anywhere, address)) = memcached() else { return };
+    let last = lab::allowed_cpus().pop().unwrap();
+    let bound = Options { cpus: Some(vec![last]), ..options() };
+    let (_bound, bound) = memcached.start(&bound, LONG).unwrap();
+    let pace = |address: &str, options: &[&str]| {
+        let out = TempDir::new().unwrap();
+        let mut command =
+            taillight(&["load", "cache", "--target", address, "--keys", "1000", "--rate", "2k"]);
+        command.args(["--warmup", "50ms", "--window", "200ms", "--no-live", "--name", "found", "--cpus"]);
+        command.arg(last.to_string()).args(options).arg("--out").arg(out.path());
+        answers(&finish(&mut command));
+        result(&out).trials[0].spec.as_ref().unwrap().generator.pace
+    };
+    let bound = bound.to_string();
+    assert_eq!(pace(&bound, &[]), Some(spec::Pace::Sleep));
+    assert_eq!(pace(&bound, &["--pace", "spin"]), Some(spec::Pace::Spin), "what is given is kept");
+    if lab::allowed_cpus().len() > 1 {
+        assert_eq!(pace(&address, &[]), Some(spec::Pace::Spin));
+    }
+}
+
+#[test]
 fn a_server_of_another_account_is_measured_and_what_is_missing_is_said() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: only root can run the program as another account");
