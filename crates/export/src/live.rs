@@ -2,24 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use hist::{HEAT_CELLS_PER_OCTAVE, LivePoint};
+use hist::{HEAT_CELLS_PER_OCTAVE, LivePoint, heat_start};
 use results::Trial;
 
 use crate::Metrics;
 use crate::metrics::{Figures, Kind, Value, alone};
 
-/// First and last octave of response times with buckets of their own: from 4 µs to 34 s. Source: ours; 132 series a target, and
+/// First and last octave of response times with buckets of their own: from 4 µs to 34 s. Source: ours; 96 series a target, and
 /// neither a loopback answer nor a time-out lies outside.
 const OCTAVES: (u32, u32) = (12, 35);
-/// Cells of [`hist::heat_cell`].
-const CELLS: usize = 256;
 
 /// Counters of a run so far, its present step, and the figures of its last trial.
 ///
 /// Counters only rise from the start of the run to its end, across its trials, as `rate()` of Prometheus needs it.
 #[derive(Default)]
 pub struct Live {
-    sums: BTreeMap<[String; 2], Sum>,
+    /// The points of each target and workload in one.
+    sums: BTreeMap<[String; 2], LivePoint>,
     trials: BTreeMap<(String, &'static str), u64>,
     step: Step,
     last: Metrics,
@@ -42,20 +41,6 @@ pub struct Step {
     pub outstanding: [u64; 2],
 }
 
-/// Counts of the live points of one target and workload.
-struct Sum {
-    offered: u64,
-    answered: u64,
-    failed: u64,
-    cells: [u64; CELLS],
-}
-
-impl Default for Sum {
-    fn default() -> Sum {
-        Sum { offered: 0, answered: 0, failed: 0, cells: [0; CELLS] }
-    }
-}
-
 impl Live {
     /// A trial begins.
     pub fn at(&mut self, step: Step) {
@@ -74,15 +59,7 @@ impl Live {
 
     /// Adds 100 ms of one thread of the trial that runs.
     pub fn add(&mut self, point: &LivePoint) {
-        let sum = self.sums.entry(self.step.of.clone()).or_default();
-        sum.offered += point.offered;
-        sum.answered += point.answered;
-        sum.failed += point.failed;
-        for &(cell, count) in &point.times {
-            if let Some(known) = sum.cells.get_mut(cell as usize) {
-                *known += count;
-            }
-        }
+        self.sums.entry(self.step.of.clone()).or_default().merge(point);
     }
 
     /// A trial is over.
@@ -96,7 +73,7 @@ impl Live {
     pub fn metrics(&self) -> Metrics {
         let mut figures = Figures::default();
         self.of_run(&mut figures);
-        type Count = fn(&Sum) -> u64;
+        type Count = fn(&LivePoint) -> u64;
         let counts: [(&str, &str, Count); 3] = [
             ("run_offered_arrivals", "Arrivals that were due in windows.", |sum| sum.offered),
             ("run_answered_arrivals", "Arrivals that were answered.", |sum| sum.answered),
@@ -109,7 +86,7 @@ impl Live {
         }
         let help = "done − intended of answered arrivals; the sum is within an eighth.";
         self.each(&mut figures, |figures, sum| {
-            figures.add(Kind::Histogram, "run_response_time_seconds", help, "", [("", sum.times())]);
+            figures.add(Kind::Histogram, "run_response_time_seconds", help, "", [("", times(sum))]);
         });
         Metrics { families: figures.metrics.families.into_iter().chain(self.last.families.clone()).collect() }
     }
@@ -133,7 +110,7 @@ impl Live {
     }
 
     /// Adds the points of one family, one for each target and workload.
-    fn each(&self, figures: &mut Figures, add: impl Fn(&mut Figures, &Sum)) {
+    fn each(&self, figures: &mut Figures, add: impl Fn(&mut Figures, &LivePoint)) {
         for (of, sum) in &self.sums {
             figures.common = labels(of);
             add(figures, sum);
@@ -141,25 +118,22 @@ impl Live {
     }
 }
 
-impl Sum {
-    /// The distribution of response times.
-    fn times(&self) -> Value {
-        let (first, last) = (OCTAVES.0 * HEAT_CELLS_PER_OCTAVE, OCTAVES.1 * HEAT_CELLS_PER_OCTAVE);
-        let below: u64 = self.cells[..first as usize].iter().sum();
-        let mut buckets = vec![(start_s(first), below)];
-        buckets.extend((first..last).map(|cell| (start_s(cell + 1), self.cells[cell as usize])));
-        let above = self.cells[last as usize..].iter().sum();
-        let middle = |cell: u32| (start_s(cell) + start_s(cell + 1)) / 2.0;
-        let sum = (0..).zip(self.cells).map(|(cell, count)| middle(cell) * count as f64).sum();
-        Value::Histogram { buckets, above, sum }
+/// The distribution of response times.
+fn times(sum: &LivePoint) -> Value {
+    let start_s = |cell: u32| heat_start(cell).0 as f64 / 1e9;
+    let (first, last) = (OCTAVES.0 * HEAT_CELLS_PER_OCTAVE, OCTAVES.1 * HEAT_CELLS_PER_OCTAVE);
+    let mut counts = vec![0; (last - first) as usize];
+    let (mut below, mut above, mut total) = (0, 0, 0.0);
+    for &(cell, count) in &sum.times {
+        total += (start_s(cell) + start_s(cell + 1)) / 2.0 * count as f64;
+        match cell.checked_sub(first) {
+            None => below += count,
+            Some(place) => *counts.get_mut(place as usize).unwrap_or(&mut above) += count,
+        }
     }
-}
-
-/// Where a cell of [`hist::heat_cell`] starts. Units: seconds.
-fn start_s(cell: u32) -> f64 {
-    let (octave, quarter) = (cell / HEAT_CELLS_PER_OCTAVE, cell % HEAT_CELLS_PER_OCTAVE);
-    let quarters = f64::from(HEAT_CELLS_PER_OCTAVE + quarter) / f64::from(HEAT_CELLS_PER_OCTAVE);
-    quarters * f64::from(octave).exp2() / 1e9
+    let each = (first..last).zip(counts).map(|(cell, count)| (start_s(cell + 1), count));
+    let buckets = std::iter::once((start_s(first), below)).chain(each).collect();
+    Value::Histogram { buckets, above, sum: total }
 }
 
 fn labels([target, workload]: &[String; 2]) -> Vec<(String, String)> {
@@ -220,7 +194,7 @@ mod tests {
         let bucket = |target: &str, le: &str| {
             value(&text, &format!("{name}_bucket{{target=\"{target}\",workload=\"cache\",le=\"{le}\"}}"))
         };
-        // The first bucket has what is shorter, the last what is longer.
+        // Times below 4 µs are in the first bucket, times above 34 s in the last.
         assert_eq!([bucket("memcached", "0.000004096"), bucket("memcached", "+Inf")], [3.0, 7.0]);
         assert_eq!(bucket("memcached", "34.359738368"), 3.0);
         assert_eq!(bucket("sphinx", "0.000131072"), 11.0);

@@ -21,6 +21,15 @@ pub fn heat_cell(time: Nanos) -> u32 {
     octave * HEAT_CELLS_PER_OCTAVE + quarter
 }
 
+/// The time at which a cell starts.
+///
+/// Bounds: the largest time for cells above any time's.
+pub fn heat_start(cell: u32) -> Nanos {
+    let (octave, quarter) = (cell / HEAT_CELLS_PER_OCTAVE, cell % HEAT_CELLS_PER_OCTAVE);
+    let start = 1u64.checked_shl(octave).unwrap_or(u64::MAX);
+    Nanos(start.saturating_add(start / u64::from(HEAT_CELLS_PER_OCTAVE) * u64::from(quarter)))
+}
+
 /// Adds up fine cells, which come rising, to coarse ones.
 pub(crate) fn gather(fine: impl Iterator<Item = (Nanos, u64)>) -> Vec<(u32, u64)> {
     let mut cells: Vec<(u32, u64)> = Vec::new();

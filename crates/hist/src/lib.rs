@@ -21,7 +21,7 @@ mod small;
 mod sparse;
 mod windows;
 
-pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell};
+pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell, heat_start};
 pub use latency::Latency;
 pub use live_point::LivePoint;
 pub use rank::MIN_BEYOND;

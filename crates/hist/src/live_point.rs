@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::HEAT_CELLS_PER_OCTAVE;
+use crate::heat_start;
 
 /// Activity of one thread in 100 ms of the window, for a consumer that displays it.
 ///
@@ -47,18 +47,9 @@ impl LivePoint {
         let mut seen = 0;
         self.times.iter().find_map(|&(cell, count)| {
             seen += count;
-            (seen >= rank).then(|| end_of(cell))
+            (seen >= rank).then(|| heat_start(cell + 1))
         })
     }
-}
-
-/// Upper end of a cell of [`crate::heat_cell`].
-fn end_of(cell: u32) -> Nanos {
-    let next = cell + 1;
-    let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);
-    // The last cell ends beyond the largest time.
-    let start = 1u64.checked_shl(octave).unwrap_or(u64::MAX);
-    Nanos(start.saturating_add(start / u64::from(HEAT_CELLS_PER_OCTAVE) * u64::from(quarter)))
 }
 
 #[cfg(test)]

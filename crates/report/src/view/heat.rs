@@ -1,4 +1,4 @@
-use hist::{HEAT_CELLS_PER_OCTAVE, LivePoint};
+use hist::{LivePoint, heat_start};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Style};
@@ -34,10 +34,7 @@ impl Scale {
 
     /// Where row `row` begins, counted from the lowest.
     pub(super) fn start(self, row: u16) -> Nanos {
-        let cell = self.low + u32::from(row) * self.step;
-        let (octave, quarter) = (cell / HEAT_CELLS_PER_OCTAVE, cell % HEAT_CELLS_PER_OCTAVE);
-        let start = 1u64.checked_shl(octave).unwrap_or(u64::MAX);
-        Nanos(start.saturating_add(start / u64::from(HEAT_CELLS_PER_OCTAVE) * u64::from(quarter)))
+        heat_start(self.low + u32::from(row) * self.step)
     }
 
     /// The share of the point's requests in each of `rows` rows, from the lowest.
