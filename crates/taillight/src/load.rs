@@ -292,10 +292,10 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
     if started.is_none() && server_pids.is_empty() && process.trial.is_none() {
         (server_pids, missing) = lab::processes_at(addresses.clone());
     }
-    // One that was started for the load has processors of its own, as far as there are enough.
     let cpus = spec.generator.cpus.as_ref().map(|list| list.as_slice());
-    if lab::would_starve(&server_pids, cpus) {
-        spec.generator.pace.get_or_insert(spec::Pace::Sleep);
+    // The process that started a generator of a trial has chosen its pace.
+    if spec.generator.pace.is_none() && lab::would_starve(&server_pids, cpus) {
+        spec.generator.pace = Some(spec::Pace::Sleep);
     }
     let task = Task {
         addresses,
