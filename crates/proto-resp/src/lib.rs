@@ -5,4 +5,5 @@
 //! Try it: `cargo test -p proto-resp`.
 
 pub mod client;
+mod digits;
 pub mod server;

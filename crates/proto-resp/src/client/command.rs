@@ -1,3 +1,5 @@
+use crate::digits::{DIGITS, digits};
+
 /// Appends the start of a command of `words` words, its name included; [`word`] appends each of them.
 #[inline]
 pub fn head(out: &mut Vec<u8>, words: usize) {
@@ -159,22 +161,6 @@ fn number_line(out: &mut Vec<u8>, sign: u8, number: u64) {
     out.push(sign);
     out.extend_from_slice(digits(number, &mut room));
     out.extend_from_slice(b"\r\n");
-}
-
-/// Digits of the longest number: 2⁶⁴ − 1 has 20.
-const DIGITS: usize = 20;
-
-#[inline]
-fn digits(mut number: u64, room: &mut [u8; DIGITS]) -> &[u8] {
-    let mut start = DIGITS;
-    loop {
-        start -= 1;
-        room[start] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &room[start..];
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use crate::digits::{DIGITS, digits};
+
 /// Reads a signed number as Redis does: digits behind a `-` or nothing, no leading zeros, no blanks.
 ///
 /// Errors: `None` for anything else, and for numbers that 64 bits cannot hold.
@@ -25,22 +27,11 @@ pub fn read_i64(text: &[u8]) -> Option<i64> {
 
 /// Appends a number in decimal, with a `-` if negative.
 pub fn append_i64(out: &mut Vec<u8>, number: i64) {
-    // 19 digits and a sign.
-    let mut digits = [0; 20];
-    let (mut start, mut rest) = (digits.len(), number.unsigned_abs());
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
+    let mut room = [0; DIGITS];
     if number < 0 {
-        start -= 1;
-        digits[start] = b'-';
+        out.push(b'-');
     }
-    out.extend_from_slice(&digits[start..]);
+    out.extend_from_slice(digits(number.unsigned_abs(), &mut room));
 }
 
 #[cfg(test)]
