@@ -11,7 +11,7 @@ use units::Bytes;
 use crate::run::{Served, answers, closes, finish, refuses, taillight, text};
 
 /// Starts memcached with further arguments. `None`, with the reason printed, if memcached is not installed.
-fn memcached(extra: &[&str]) -> Option<(Process, String)> {
+pub(crate) fn memcached(extra: &[&str]) -> Option<(Process, String)> {
     let Ok(memcached) = launch::memcached::find() else {
         println!("skipped: memcached is not installed (apt-get install memcached)");
         return None;

@@ -1,4 +1,4 @@
-//! The wiki of apps/mediawiki from the command line: from its packages to a verdict, and what is said without them.
+//! apps/mediawiki through the command line: a load from packages to verdict, and the error if packages are missing.
 
 use std::fs;
 use std::path::Path;

@@ -75,19 +75,9 @@ fn by_name_and_by_address() {
 
 #[test]
 fn memcached_is_no_redis() {
-    let Ok(memcached) = launch::memcached::find() else {
-        return println!("skipped: memcached is not installed (apt-get install memcached)");
-    };
-    let options = launch::memcached::Options {
-        threads: 1,
-        memory: units::Bytes(64 << 20),
-        connections: 64,
-        cpus: None,
-        extra: Vec::new(),
-    };
-    let (_server, address) = memcached.start(&options, PATIENCE).unwrap();
+    let Some((_server, address)) = crate::cache::memcached(&[]) else { return };
     let says = ["is a memcached-compatible cache", "leave out --protocol resp"];
-    refuses(&mut load(&address.to_string(), &["--protocol", "resp"]), 1, &says);
+    refuses(&mut load(&address, &["--protocol", "resp"]), 1, &says);
 }
 
 #[test]

@@ -106,17 +106,7 @@ fn a_web_server_is_no_cache() {
 
 #[test]
 fn a_cache_is_no_web_server() {
-    let Ok(memcached) = launch::memcached::find() else {
-        return println!("skipped: memcached is not installed (apt-get install memcached)");
-    };
-    let options = launch::memcached::Options {
-        threads: 1,
-        memory: units::Bytes(64 << 20),
-        connections: 64,
-        cpus: None,
-        extra: Vec::new(),
-    };
-    let (_server, address) = memcached.start(&options, PATIENCE).unwrap();
+    let Some((_server, address)) = crate::cache::memcached(&[]) else { return };
     let says = ["is a memcached-compatible cache", &format!("taillight load cache --target {address}")];
     refuses(&mut web(&format!("http://{address}/")), 1, &says);
     refuses(web(&format!("https://{address}/")).arg("--tls-insecure"), 1, &says);
