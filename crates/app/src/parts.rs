@@ -24,7 +24,7 @@ pub struct Program {
     pub embedded: Option<String>,
     /// The Debian package that has it.
     pub package: Option<String>,
-    /// What it needs beside itself, from other packages.
+    /// Further programs and files that it needs, with their packages.
     #[serde(default)]
     pub also: Vec<Beside>,
     /// The image that podman and docker run in place of the program that is found here.

@@ -30,7 +30,7 @@ pub enum SocialOperation {
 impl SocialOperation {
     /// How many there are.
     pub const COUNT: usize = 14;
-    /// All of them: those of a social network in the order of ISPASS'16, Table II, then those of a wiki.
+    /// All operations: of a social network in the order of ISPASS'16, Table II, then of a wiki.
     pub const ALL: [SocialOperation; SocialOperation::COUNT] = [
         SocialOperation::CreateUser,
         SocialOperation::Login,

@@ -1,4 +1,4 @@
-//! What a Redis does not have: memcached's protocol beside, sharing, limits of memory, users of a file, TLS.
+//! Features that Redis does not have: memcached's protocol on the same items, sharing modes, memory limits, a file of users, TLS.
 
 use std::fs;
 

@@ -3,7 +3,7 @@
 use super::talk::{Talk, command, redis, sphinxd};
 use crate::support::{MODES, Random};
 
-/// A sequence is so many batches of so many commands at most.
+/// Batches of a sequence, and the most commands of a batch.
 const BATCHES: u64 = 40;
 const BATCH: u64 = 60;
 

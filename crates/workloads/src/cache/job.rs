@@ -14,7 +14,7 @@ pub struct Job {
     /// The server that takes it.
     pub(super) server: u16,
     pub(super) step: Step,
-    /// How often `cas` was tried, or the nodes of a Redis Cluster that were asked in vain.
+    /// Attempts of `cas`, or redirections by nodes of a Redis Cluster.
     pub(super) tries: u8,
     /// Whether the node of a Redis Cluster is to be told that another one sent this request.
     pub(super) asking: bool,

@@ -4,7 +4,7 @@ import { account, again, ask, dated, dollars, el, loginPath, newKey, reviewItem,
 // What may be added to the balance with a click. Units: cents.
 const SUMS = [500, 1000, 2500];
 const REVIEWS = 10;
-// How often the time that is left is told anew. Units: ms.
+// Interval at which the time left is updated. Units: ms.
 const AGAIN = 30_000;
 
 const place = document.getElementById('account');

@@ -96,7 +96,7 @@ impl Control {
             Reply::Error(_) => Ok(None),
             other => Err(words(other)),
         })?;
-        // 0 is no limit.
+        // 0 means no limit.
         let limit = number("maxmemory").filter(|limit| *limit > 0);
         Ok(Holdings { items, bytes: number("used_memory"), limit })
     }
