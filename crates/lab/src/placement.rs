@@ -29,6 +29,9 @@ impl Placement {
     /// Gives the server one processor on each of the first `cores`, and the generator one on each of the remaining
     /// cores, from the last on, at most two per server thread; with two or more cores they never share a core.
     ///
+    /// A server that has every core by the user's choice shares each of them with a thread of the generator: on some of them
+    /// alone the generator would slow servers with pinned threads, and leave those that move their threads a free core.
+    ///
     /// `server` and `generator` are the user's choices. Bounds: `cores`, the processors of each core, are not empty.
     pub fn new(
         cores: &[Vec<usize>],
@@ -39,21 +42,24 @@ impl Placement {
         let threads = server_threads.max(1);
         let server = match (server, generator) {
             (Some(server), _) => server.to_vec(),
-            (None, Some(generator)) => first(&without(cores, generator), threads),
+            (None, Some(generator)) => match &without(cores, generator)[..] {
+                [] => first(&cores[cores.len() - 1..], threads),
+                left => first(left, threads),
+            },
             // One core at least is the generator's.
             (None, None) => first(&cores[..cores.len().saturating_sub(1).max(1)], threads),
         };
         let generator = generator.map_or_else(
             || {
                 let mut left = without(cores, &server);
+                if left.is_empty() {
+                    return server.clone();
+                }
                 left.reverse();
-                // On shared cores, as few as possible.
-                let most =
-                    if left.iter().flatten().any(|cpu| server.contains(cpu)) { 1 } else { GENERATOR_CORES };
                 let threads = threads.max(server.len());
                 // Sibling processors are used only if there are fewer cores than threads.
                 let count = if left.len() < threads { usize::MAX } else { left.len() };
-                first(&left, count.min(most * threads))
+                first(&left, count.min(GENERATOR_CORES * threads))
             },
             <[usize]>::to_vec,
         );
@@ -151,7 +157,7 @@ fn first(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
     all
 }
 
-/// The cores without any processor in `taken`; if all are taken, the remaining processors, or else the last core.
+/// The cores without any processor in `taken`; if all are taken, the remaining processors, which may be none.
 fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
     let is_free = |core: &&Vec<usize>| !core.iter().any(|cpu| taken.contains(cpu));
     let free: Vec<Vec<usize>> = cores.iter().filter(is_free).cloned().collect();
@@ -159,8 +165,7 @@ fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
         return free;
     }
     let left = cores.iter().flatten().filter(|cpu| !taken.contains(cpu));
-    let left: Vec<Vec<usize>> = left.map(|cpu| vec![*cpu]).collect();
-    if left.is_empty() { cores.last().cloned().into_iter().collect() } else { left }
+    left.map(|cpu| vec![*cpu]).collect()
 }
 
 /// The processors that this process may use, rising. Never empty.
@@ -264,7 +269,7 @@ mod tests {
         check(&[&[3]], 1, (None, None), (&[3], &[3]));
         check(two, 1, (Some(&[1]), None), (&[1], &[0]));
         check(two, 1, (None, Some(&[0])), (&[1], &[0]));
-        check(two, 1, (Some(&[0, 1]), None), (&[0, 1], &[1]));
+        check(two, 1, (Some(&[0, 1]), None), (&[0, 1], &[0, 1]));
         check(two, 1, (Some(&[1]), Some(&[1])), (&[1], &[1]));
         check(two, 1, (None, Some(&[0, 1])), (&[1], &[0, 1]));
     }

@@ -56,10 +56,13 @@ pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is
         Cpus::PerThread => {
             // Also the generator's if there are not enough.
             let missing = threads.saturating_sub(apart.server.len());
+            if missing == 0 {
+                return apart;
+            }
             let mut server = apart.server;
             server.extend(apart.generator.iter().copied().take(missing));
             server.sort_unstable();
-            Placement { server, generator: apart.generator }
+            Placement::new(cores, threads, Some(&server), asked)
         }
     }
 }
@@ -78,11 +81,11 @@ mod tests {
         };
         check("", &[0, 1], &[0], &[1]);
         check("target.threads = 2", &[0, 1], &[0], &[1]);
-        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[0, 1]);
         check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[2, 3]);
-        check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[0, 1]);
         check("target.cpus = 'generator'", &[0, 1], &[1], &[1]);
-        check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[1]);
+        check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[0, 1]);
         check("generator.cpus = '0'", &[0, 1], &[1], &[0]);
     }
 
