@@ -303,6 +303,7 @@ impl<R: Reactor> Core<R> {
     fn fall_asleep(&mut self, reactor: &R) {
         // It has, after each batch; a thread that slept inside would keep memory from all writers.
         self.partitions.leave();
+        self.partitions.park();
         self.stats.sleeps += 1;
         if !self.spinner.is_off() {
             self.spinner.gives_up(reactor.now());

@@ -109,7 +109,7 @@ pub(crate) struct Flags {
     #[arg(short = 'R', long, default_value_t = 0, value_name = "N", value_parser = Trimmed(value_parser!(u32)))]
     pub(crate) max_reqs_per_event: u32,
     /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
-    /// reads any key, without a lock, and owners write. something: threads in groups, under short locks; other groups
+    /// reads any key, without a lock, and owners write; while an owner sleeps, others write for it. something: threads in groups, under short locks; other groups
     /// are asked. everything: any thread does anything, under short locks.
     #[arg(long, default_value_t = Sharing::Read, value_name = "WHAT")]
     pub(crate) sharing: Sharing,

@@ -3,7 +3,7 @@
 //! ```text
 //!   --sharing    read here                    write here                  by message
 //!   nothing      own partition                own partition               all else, to the owner
-//!   read         own; others' by a Reader     own partition               writes, to the owner
+//!   read         own; others' by a Reader     own; a sleeper's, parked    writes, to an owner that is awake
 //!   something    the group's, under a lock    the group's, under a lock   other groups', to the thread that has it
 //!   everything   all, under a lock            all, under a lock           –
 //! ```
@@ -12,9 +12,14 @@
 //! writes. `read` has two paths, and takes the short one only while the connection waits for no answer of the owner
 //! ([`Awaited`](crate::client::Awaited)).
 //!
+//! In `read` a thread that falls asleep parks its partition where the others can write to it, so that an update wakes no thread:
+//! two wake-ups, of the owner and of the asker for the answer, would take longer than the update. The first use by the owner takes
+//! the partition back.
+//!
 //! When a request is answered, every earlier request on its connection has taken effect for readers on all other connections: a
 //! request with `noreply` keeps its place in [`Replies`](crate::replies::Replies) until its owner has executed it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -54,6 +59,40 @@ impl Locked {
     }
 }
 
+/// The place of a thread's partition while the thread sleeps, on cache lines of its own.
+#[repr(align(128))]
+#[derive(Default)]
+pub(crate) struct Parking {
+    /// The owner is awake and waits for the partition: other threads leave it alone.
+    wanted: AtomicBool,
+    /// The partition; `None` while its owner is awake.
+    store: Mutex<Option<Box<Store>>>,
+}
+
+impl Parking {
+    /// By the owner, before it sleeps.
+    fn park(&self, store: Box<Store>) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
+    }
+
+    /// By the owner. It waits for at most one operation of another thread.
+    #[cold]
+    fn take_back(&self) -> Box<Store> {
+        self.wanted.store(true, Ordering::Relaxed);
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.wanted.store(false, Ordering::Relaxed);
+        store.expect("the owner has parked it")
+    }
+
+    /// By another thread; `None` if the owner is awake, or a third thread uses the partition.
+    fn with<T>(&self, act: impl FnOnce(&mut Store) -> T) -> Option<T> {
+        if self.wanted.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.store.try_lock().ok()?.as_deref_mut().map(act)
+    }
+}
+
 /// The partitions made by a thread, near its core.
 pub(crate) enum Own {
     /// For itself.
@@ -67,8 +106,8 @@ pub(crate) enum Own {
 pub(crate) enum Offer {
     /// Nothing.
     Nothing,
-    /// A look at its partition.
-    View(View),
+    /// A look at its partition, and the partition itself while the thread sleeps.
+    View(View, Arc<Parking>),
     /// Its partitions, under their locks.
     Shared(Arc<[Locked]>),
 }
@@ -155,7 +194,7 @@ impl Own {
 
     pub(crate) fn offer(&self, sharing: Sharing) -> Offer {
         match self {
-            Own::Alone(store) if sharing == Sharing::Read => Offer::View(store.view()),
+            Own::Alone(store) if sharing == Sharing::Read => Offer::View(store.view(), Arc::default()),
             Own::Alone(_) => Offer::Nothing,
             Own::Shared(stores) => Offer::Shared(Arc::clone(stores)),
         }
@@ -174,16 +213,32 @@ pub(crate) struct Partitions {
 }
 
 enum Keep {
-    /// One partition that no other thread writes to.
+    /// One partition that no other thread writes to while this one is awake.
     Alone(Box<Alone>),
     /// The partitions of the threads `first..` that share with this one.
     Shared { first: usize, stores: Vec<Arc<[Locked]>> },
 }
 
 struct Alone {
-    store: Store,
+    /// `None` while it is parked.
+    store: Option<Box<Store>>,
     /// The reader of other threads' partitions, in modes that use one.
     reader: Option<Reader>,
+    /// By thread, in the same modes.
+    parking: Vec<Arc<Parking>>,
+    /// This thread's number.
+    thread: usize,
+}
+
+impl Alone {
+    #[inline]
+    fn store(&mut self) -> &mut Store {
+        self.store.get_or_insert_with(|| {
+            // The thread that has the partition may wait for this one to leave what it reads.
+            self.reader.iter_mut().for_each(Reader::leave);
+            self.parking[self.thread].take_back()
+        })
+    }
 }
 
 /// Where an operation on a key is done.
@@ -204,12 +259,14 @@ impl Partitions {
         };
         let keep = match own {
             Own::Alone(store) => {
-                let views = offers.iter().filter_map(|offer| match offer {
-                    Offer::View(view) => Some(view.clone()),
+                let offered = offers.iter().filter_map(|offer| match offer {
+                    Offer::View(view, parking) => Some((view.clone(), Arc::clone(parking))),
                     _ => None,
                 });
+                let (views, parking) = offered.unzip();
                 // `None` if no other thread offers a view of its store.
-                Keep::Alone(Box::new(Alone { store: *store, reader: Reader::new(views.collect()) }))
+                let reader = Reader::new(views);
+                Keep::Alone(Box::new(Alone { store: Some(store), reader, parking, thread }))
             }
             Own::Shared(_) => {
                 let group = |thread| config.sharing.group(thread);
@@ -258,7 +315,7 @@ impl Partitions {
     #[inline]
     pub(crate) fn with<T>(&mut self, partition: usize, act: impl FnOnce(&mut Store) -> T) -> T {
         match &mut self.keep {
-            Keep::Alone(alone) => act(&mut alone.store),
+            Keep::Alone(alone) => act(alone.store()),
             Keep::Shared { first, stores } => {
                 let (owner, number) = (partition / self.per_thread, partition % self.per_thread);
                 act(&mut stores[owner - *first][number].lock())
@@ -288,6 +345,42 @@ impl Partitions {
             None => operation.read(reader, partition, key, value, now, out),
             Some(telling) => telling.read(operation, (reader, partition), key, value, now, out),
         })
+    }
+
+    /// Carries out an operation that writes on a partition whose owner sleeps; returns whether it could.
+    #[inline]
+    pub(crate) fn write_for_sleeper(
+        &mut self,
+        operation: &Operation,
+        telling: Option<&Telling>,
+        key: Key,
+        value: &[u8],
+        now: u32,
+        out: &mut Draft,
+    ) -> bool {
+        // A write may need memory that this thread itself still references.
+        self.leave();
+        let owner = key.hash.partition(self.count) / self.per_thread;
+        let Keep::Alone(alone) = &self.keep else { return false };
+        let parking = alone.parking.get(owner);
+        let done = parking.and_then(|parking| {
+            parking.with(|store| match telling {
+                None => operation.execute(store, key, value, now, out),
+                Some(telling) => telling.execute(operation, store, key, value, now, out),
+            })
+        });
+        done.is_some()
+    }
+
+    /// Lets other threads write to this thread's partition until it is used here again; before the thread sleeps.
+    #[inline]
+    pub(crate) fn park(&mut self) {
+        if let Keep::Alone(alone) = &mut self.keep
+            && alone.reader.is_some()
+            && let Some(store) = alone.store.take()
+        {
+            alone.parking[alone.thread].park(store);
+        }
     }
 
     /// The length of the value of a key, here or where this thread reads, and whether it would have to be copied into a
@@ -412,6 +505,12 @@ mod tests {
     }
 
     const GET: Operation = Operation::Get { with_cas: false, last: true };
+    const SET: Operation = Operation::Store {
+        verb: proto_memcache::StoreVerb::Set,
+        flags: 0,
+        exptime: 0,
+        reply: proto_memcache::Reply::Wanted,
+    };
 
     #[test]
     fn each_key_has_its_place() {
@@ -450,15 +549,9 @@ mod tests {
         };
         let (thread, partition) =
             partitions.iter().enumerate().find_map(|(n, p)| Some((n, here(p)?))).expect("one has it");
-        let set = Operation::Store {
-            verb: proto_memcache::StoreVerb::Set,
-            flags: 0,
-            exptime: 0,
-            reply: proto_memcache::Reply::Wanted,
-        };
         let (mut text, mut loans) = (Vec::new(), Vec::new());
         let mut out = Draft::new(&mut text, &mut loans);
-        partitions[thread].with(partition, |store| set.execute(store, key, b"v", 1_700_000_000, &mut out));
+        partitions[thread].with(partition, |store| SET.execute(store, key, b"v", 1_700_000_000, &mut out));
     }
 
     #[test]
@@ -487,6 +580,38 @@ mod tests {
         assert_eq!((stats[0].get_hits, stats[0].get_misses, stats[1].get_hits), (20, 20, 20));
         for sharing in [Sharing::Nothing, Sharing::Everything] {
             assert_eq!(read(&mut make(sharing, 2)[0], GET, "key"), None);
+        }
+    }
+
+    #[test]
+    fn a_sleepers_partition_is_written_by_others_until_it_is_awake() {
+        let mut partitions = make(Sharing::Read, 2);
+        let hasher = partitions[0].hasher();
+        let names = (0..100).map(|i| format!("key-{i}"));
+        let theirs =
+            names.filter(|name| partitions[0].place(hasher.hash(name.as_bytes())) == Place::At(1)).take(2);
+        let [name, other] = theirs.collect::<Vec<_>>().try_into().unwrap();
+        let now = 1_700_000_000;
+        let write = |partitions: &mut Partitions, name: &str| {
+            let (mut text, mut loans) = (Vec::new(), Vec::new());
+            let mut out = Draft::new(&mut text, &mut loans);
+            partitions.write_for_sleeper(&SET, None, hasher.key(name.as_bytes()), b"v", now, &mut out)
+        };
+        assert!(!write(&mut partitions[0], &name), "its owner is awake");
+        partitions[1].park();
+        assert!(write(&mut partitions[0], &name));
+        // Its first use by the owner takes it back.
+        assert!(partitions[1].with(1, |store| store.get(hasher.key(name.as_bytes()), now).is_some()));
+        assert!(!write(&mut partitions[0], &other));
+        partitions[1].park();
+        partitions[1].park();
+        assert!(write(&mut partitions[0], &other));
+        assert_eq!(partitions[1].stats().cmd_set, 2);
+        // Other modes park nothing.
+        for sharing in [Sharing::Nothing, Sharing::Everything] {
+            let mut partitions = make(sharing, 2);
+            partitions[1].park();
+            assert!(!write(&mut partitions[0], &name), "{sharing}");
         }
     }
 

@@ -9,7 +9,8 @@ pub enum Sharing {
     /// Each operation is done by the thread that owns the key; others ask it by a message.
     #[default]
     Nothing,
-    /// Any thread reads any key, without a lock and without a message; writes are the owner's.
+    /// Any thread reads any key, without a lock and without a message; writes are the owner's, or any thread's while the owner
+    /// sleeps.
     Read,
     /// Threads in groups of this size execute each other's operations under short locks, and send messages to other
     /// groups.

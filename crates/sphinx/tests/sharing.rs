@@ -59,7 +59,11 @@ fn a_read_sees_what_the_same_connection_wrote_before_it() {
     }
 }
 
-/// Which threads pass messages in each mode, and for which operations.
+/// Messages for 200 requests that need none: the statistics themselves ask three threads, and with `--sharing read` a thread may be
+/// awake by chance, to tend its partition.
+const CHANCE: u64 = 20;
+
+/// Which threads pass messages in each mode while all others sleep, and for which operations.
 #[test]
 fn messages_are_for_what_is_not_shared() {
     let check = |mode: &str, for_gets: bool, for_sets: bool| {
@@ -68,8 +72,7 @@ fn messages_are_for_what_is_not_shared() {
         let messages = |client: &mut Client, act: &dyn Fn(&mut Client, &str)| {
             let before = client.stat("messages");
             keys().iter().for_each(|key| act(client, key));
-            // The statistics themselves ask three threads.
-            client.stat("messages") - before > 3
+            client.stat("messages") - before > CHANCE
         };
         assert_eq!(messages(&mut client, &|client, key| client.set(key, "v")), for_sets, "{mode}: sets");
         let get = |client: &mut Client, key: &str| assert!(client.get(key).is_some());
@@ -85,34 +88,56 @@ fn messages_are_for_what_is_not_shared() {
         assert_eq!((client.stat("cmd_get"), client.stat("get_hits")), (0, 0), "{mode}");
     };
     check("--sharing nothing", true, true);
-    check("--sharing read", false, true);
+    check("--sharing read", false, false);
     check("--sharing something", true, true);
     check("--sharing something --group 4", false, false);
     check("--sharing everything", false, false);
 }
 
-/// Of the meta commands, only an `mg` that changes nothing is executed on the client's thread.
+/// The partition of a thread that sleeps is written by the thread of the client, and no thread is woken.
 #[test]
-fn an_mg_that_changes_nothing_needs_no_message() {
+fn an_update_wakes_no_thread() {
+    for io in ["epoll", "auto"] {
+        let server = sphinxd(&format!("-t 4 --io {io}"));
+        let mut client = Client::connect(server.address);
+        let wakeups = client.stat("wakeups");
+        for key in keys() {
+            client.set(&key, "1");
+            assert_eq!(client.ask(&format!("incr {key} 1")), "2");
+            assert_eq!(client.ask(&format!("append {key} 0 0 1\r\n0")), "STORED");
+            assert_eq!(client.ask(&format!("touch {key} 0")), "TOUCHED");
+            assert_eq!(client.get(&key).as_deref(), Some(&b"20"[..]));
+            assert_eq!(client.ask(&format!("delete {key}")), "DELETED");
+        }
+        // Two questions for the statistics ask and answer three threads each, and a thread may be awake by chance: to tend its
+        // partition, or since it has just answered.
+        let woken = client.stat("wakeups") - wakeups;
+        assert!(woken < 100, "{io}: {woken} threads woken by 1000 updates");
+    }
+}
+
+/// What `mg` changes is changed in the partition of a thread that sleeps.
+#[test]
+fn an_mg_needs_no_message_for_a_thread_that_sleeps() {
     let server = sphinxd("-t 4 --sharing read");
     let mut client = Client::connect(server.address);
     keys().iter().for_each(|key| client.set(key, "v"));
-    let check = |client: &mut Client, flags: &str, expect: &str, by_message: bool| {
+    let check = |client: &mut Client, flags: &str, expect: &str| {
         let before = client.stat("messages");
         for key in keys() {
             assert_eq!(client.ask(&format!("mg {key} {flags}")), expect.replace("KEY", &key), "{flags}");
         }
-        assert_eq!(client.stat("messages") - before > 3, by_message, "{flags}");
+        assert!(client.stat("messages") - before <= CHANCE, "{flags}");
     };
-    check(&mut client, "s f k Oabc", "HD s1 f0 kKEY Oabc", false);
-    check(&mut client, "t", "HD t-1", false);
-    check(&mut client, "t T0", "HD t-1", true);
-    check(&mut client, "R30", "HD", true);
-    check(&mut client, "N0", "HD", true);
+    check(&mut client, "s f k Oabc", "HD s1 f0 kKEY Oabc");
+    check(&mut client, "t", "HD t-1");
+    check(&mut client, "t T0", "HD t-1");
+    check(&mut client, "R30", "HD");
+    check(&mut client, "N0", "HD");
     // For a stale item one reader is elected to store it, on any thread.
     keys().iter().for_each(|key| assert_eq!(client.ask(&format!("md {key} I")), "HD"));
-    check(&mut client, "s", "HD s1 X W", true);
-    check(&mut client, "s", "HD s1 Z X", true);
+    check(&mut client, "s", "HD s1 X W");
+    check(&mut client, "s", "HD s1 Z X");
 }
 
 /// Values that must not be mixed with others while they are read from other threads and their memory is used again.

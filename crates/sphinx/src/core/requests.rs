@@ -333,13 +333,15 @@ impl<R: Reactor> Core<R> {
         };
         // Operations sent to the owner may not be done yet, so later ones have to queue behind them.
         if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
-            let (now, counts) = (self.now, self.prefixes.on);
-            let read = self.make_with(reactor, client, |partitions, out| {
+            let writes = !operation.only_reads();
+            let (now, counts, telling) = (self.now, self.prefixes.on, telling.as_ref());
+            let done = self.make_with(reactor, client, |partitions, out| {
                 let before = out.len();
-                let read = partitions.read(&operation, telling.as_ref(), key, value, now, out);
-                read.then(|| counts.then(|| operation.detail(&out[before..])).flatten())
+                let done = partitions.read(&operation, telling, key, value, now, out)
+                    || writes && partitions.write_for_sleeper(&operation, telling, key, value, now, out);
+                done.then(|| counts.then(|| operation.detail(&out[before..])).flatten())
             });
-            if let Some(detail) = read {
+            if let Some(detail) = done {
                 self.count_detail(detail, key.bytes);
                 if self.sampler.wants(key.hash) {
                     self.note(&operation, place, key);
