@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.h"
+#include "words.h"
 
 namespace movies {
 namespace {
@@ -15,6 +16,11 @@ constexpr const char* kTitlePrefix = "S";
 /** A word in a title tells more of a film than one in its plot. Ours; a title that is the query must come first. */
 constexpr double kTitleWeight = 3;
 constexpr const char* kLanguage = "en";
+/** Words that tell no film from another. Source: the commonest of Snowball's list for English. */
+constexpr const char* kStopWords[] = {"a",  "an", "and", "are", "as", "at", "be", "by",   "for", "from", "has", "he",   "in",
+                                      "is", "it", "its", "of",  "on", "or", "she", "that", "the", "they", "to",  "was", "with"};
+/** Words that the last one may be the beginning of; the commonest count. Ours: as many as a page of ten has words. */
+constexpr Xapian::termcount kMostCompletions = 100;
 
 Hit to_hit(const Xapian::Document& document, double weight) {
   json data = json::parse(document.get_data());
@@ -26,14 +32,20 @@ Hit to_hit(const Xapian::Document& document, double weight) {
   return hit;
 }
 
-Xapian::Query parse(const std::string& text) {
+Xapian::Query parse(const std::string& text, const Xapian::Database& database, bool stops) {
+  static const Xapian::SimpleStopper kStopper(std::begin(kStopWords), std::end(kStopWords));
   Xapian::QueryParser parser;
   parser.set_stemmer(Xapian::Stem(kLanguage));
   parser.set_stemming_strategy(Xapian::QueryParser::STEM_SOME);
   parser.set_default_op(Xapian::Query::OP_OR);
-  // Without operators no text is wrong.
-  const unsigned flags = 0;
+  parser.set_database(database);
+  parser.set_max_expansion(kMostCompletions, Xapian::Query::WILDCARD_LIMIT_MOST_FREQUENT, Xapian::QueryParser::FLAG_PARTIAL);
+  if (stops) parser.set_stopper(&kStopper);
+  // The last word may be one that is still typed. Without operators no text is wrong.
+  const unsigned flags = Xapian::QueryParser::FLAG_PARTIAL;
   Xapian::Query words = parser.parse_query(text, flags);
+  // A title may consist of such words: "It".
+  if (words.empty() && stops) return parse(text, database, false);
   Xapian::Query title = parser.parse_query(text, flags, kTitlePrefix);
   return Xapian::Query(Xapian::Query::OP_AND_MAYBE, words, Xapian::Query(Xapian::Query::OP_SCALE_WEIGHT, title, kTitleWeight));
 }
@@ -84,7 +96,7 @@ Hits Index::find(const std::string& query, uint32_t start, uint32_t n) {
       enquire.set_query(Xapian::Query::MatchAll);
       enquire.set_weighting_scheme(Xapian::BoolWeight());
     } else {
-      enquire.set_query(parse(query));
+      enquire.set_query(parse(fold(query), database, true));
       enquire.set_weighting_scheme(Xapian::BM25Weight());
     }
     Hits hits;

@@ -27,7 +27,10 @@ class Index {
  public:
   explicit Index(std::string folder);
 
-  /** Best matches first, by BM25 with more weight on titles; without words all films by rank. */
+  /**
+   * Best matches first, by BM25 with more weight on titles; without words all films by rank. Accents and apostrophes do not count,
+   * and the last word may be the beginning of one.
+   */
   Hits find(const std::string& query, uint32_t start, uint32_t n);
   /** The existing films, in the order of `movies`. */
   std::vector<Hit> titles(const std::vector<MovieId>& movies);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "index.h"
+#include "words.h"
 
 namespace movies {
 namespace {
@@ -43,8 +44,10 @@ Xapian::Document to_document(const Film& film) {
   Xapian::TermGenerator terms;
   terms.set_stemmer(Xapian::Stem("en"));
   terms.set_document(document);
-  terms.index_text_without_positions(film.title, 1, "S");
-  for (const std::string& text : {film.title, film.genre, film.director, film.plot}) terms.index_text_without_positions(text);
+  const std::string title = film.title + " " + numbers_of(film.title);
+  terms.index_text_without_positions(fold(title), 1, "S");
+  const std::string year = film.year == 0 ? "" : std::to_string(film.year);
+  for (const std::string& text : {title, film.genre, film.director, film.plot, year}) terms.index_text_without_positions(fold(text));
   document.set_data(nlohmann::json({{"title", film.title}, {"year", film.year}}).dump());
   return document;
 }

@@ -57,6 +57,41 @@ TEST_F(IndexTest, FindsStemsAndPutsTitlesFirst) {
   EXPECT_TRUE(films.find("zzz", 0, 10).hits.empty());
 }
 
+TEST_F(IndexTest, FindsWhatPeopleType) {
+  const char* films_of_many_words =
+      "1\tThe Godfather Part II\t1974\tDrama\tFrancis Ford Coppola\tThe early life of a father.\n"
+      "2\tOcean's Eleven\t2001\tCrime\tSteven Soderbergh\tA thief plans to rob casinos.\n"
+      "3\tAmélie\t2001\tComedy\tJean-Pierre Jeunet\tShe helps others.\n"
+      "4\tIt\t2017\tHorror\tAndy Muschietti\tA clown comes from the sewers.\n"
+      "5\tThelma & Louise\t1991\tDrama\tRidley Scott\tTwo friends drive.\n"
+      "6\tRocky 3\t1982\tDrama\tSylvester Stallone\tA champion trains.\n";
+  make_index(write(films_of_many_words), index());
+  Index films(index());
+  struct Case {
+    std::string query;
+    MovieId first;
+  };
+  for (const auto& [query, first] : std::vector<Case>{{"godf", 1},
+                                                       {"the godfather 2", 1},
+                                                       {"rocky III", 6},
+                                                       {"oceans eleven", 2},
+                                                       {"ocean’s elev", 2},
+                                                       {"amelie", 3},
+                                                       {"Ame\xcc\x81lie", 3},
+                                                       {"it", 4},
+                                                       {"thelma and lou", 5},
+                                                       {"Thelma&Louise", 5},
+                                                       {"soderb", 2},
+                                                       {"comedy 2001", 3},
+                                                       {"1991", 5}}) {
+    auto hits = movies_of(films.find(query, 0, 10).hits);
+    ASSERT_FALSE(hits.empty()) << query;
+    EXPECT_EQ(hits[0], first) << query;
+  }
+  // Words that each film has find no film by themselves.
+  EXPECT_EQ(movies_of(films.find("the life of ", 0, 10).hits), (std::vector<MovieId>{1}));
+}
+
 TEST_F(IndexTest, ShowsAllByRankWithoutWords) {
   make_index(write(kFilms), index());
   Index films(index());

@@ -98,8 +98,10 @@ public final class FilmIndex implements Closeable {
         document.add(new StoredField(MOVIE, movie));
         document.add(new StoredField(NAME, fields[1]));
         document.add(new StoredField(YEAR, fields[2].isEmpty() ? 0 : (int) number(fields[2])));
-        document.add(new TextField(Words.TITLE, fields[1], Field.Store.NO));
-        document.add(new TextField(Words.ALL, String.join(" ", fields[1], fields[3], fields[4], fields[5]), Field.Store.NO));
+        String title = fields[1] + " " + Words.numbersOf(fields[1]);
+        document.add(new TextField(Words.TITLE, Words.fold(title), Field.Store.NO));
+        String all = String.join(" ", title, fields[2], fields[3], fields[4], fields[5]);
+        document.add(new TextField(Words.ALL, Words.fold(all), Field.Store.NO));
         return document;
     }
 

@@ -48,8 +48,11 @@ final class FilmsTest {
             check(index, "COPPOLA", "[1] of 1");
             check(index, "coppolas", "[1] of 1");
             check(index, "Runs", "[1] of 1");
-            check(index, "runs", "[5, 1] of 2");
+            check(index, "runs", "[1, 5] of 2");
             check(index, "amélie", "[5] of 1");
+            check(index, "amelie", "[5] of 1");
+            check(index, "godfa", "[1] of 1");
+            check(index, "1979", "[2] of 1");
             check(index, "zzz", "[] of 0");
             check(index, "AND (\"", "[3] of 1");
             check(index, "", "[1, 2, 3, 5] of 4");
