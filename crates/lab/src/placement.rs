@@ -87,17 +87,20 @@ impl Placement {
     }
 
     /// Gives a generator on this machine its processors. One that spins on a core that it shares would starve the server
-    /// if that is here, too, and one beyond a quota uses the quota up: it sleeps, unless its pace is given. `targets` may be
-    /// servers that run here already, with threads bound to those processors.
+    /// if that is here, too: it yields. One beyond a quota uses the quota up: it sleeps. Either only if its pace is not given.
+    /// `targets` may be servers that run here already, with threads bound to those processors.
     pub(crate) fn give(&self, generator: &mut spec::Generator, serves_here: bool, targets: &[TargetName]) {
         let running = targets.iter().filter(|target| target.is_external());
         let mut running = running.filter_map(|target| addresses(&target.to_string()).ok());
         let starves = |at: Vec<Address>| would_starve(&processes_at(at).0, Some(&self.generator));
         let is_shared = serves_here && self.is_shared() || running.any(starves);
-        if generator.agents.agents.is_empty()
-            && (is_shared || self.is_short_of(Limits::here().processors.as_ref()))
-        {
-            generator.pace.get_or_insert(spec::Pace::Sleep);
+        let pace = if is_shared {
+            Some(spec::Pace::Yield)
+        } else {
+            self.is_short_of(Limits::here().processors.as_ref()).then_some(spec::Pace::Sleep)
+        };
+        if generator.agents.agents.is_empty() {
+            generator.pace = generator.pace.or(pace);
         }
         generator.cpus = Some(self.generator.iter().copied().collect());
     }
@@ -129,9 +132,9 @@ impl Placement {
         };
         if self.is_shared() {
             return format!(
-                "Server and generator share cores ({} and {}): each waits while the other runs, so response \
-                 times are longer and the maximum lower than the server’s own. Compare only with results that \
-                 share cores as well.",
+                "Server and generator share cores ({} and {}): the generator waits while the server works, so that requests \
+                 are sent late and the maximum is lower than the server’s own. Compare only with results that share cores as \
+                 well.",
                 list(&self.server),
                 list(&self.generator)
             );

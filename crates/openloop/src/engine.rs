@@ -93,6 +93,8 @@ pub struct Engine<W: Workload> {
     work: Work,
     next_tick: Time,
     window_open: bool,
+    /// The thread's processor time when the window opened.
+    opened_at: Option<Nanos>,
     window_closed: bool,
     window_start: Time,
     /// The end of the window; no arrival after it is sent.
@@ -151,6 +153,7 @@ impl<W: Workload> Engine<W> {
             work: Work::default(),
             next_tick: Time(0),
             window_open: false,
+            opened_at: None,
             window_closed: false,
             window_start: Time(0),
             end: Time(0),
@@ -276,7 +279,7 @@ impl<W: Workload> Engine<W> {
     fn turn<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<bool> {
         let (now, waited) = (reactor.now(), reactor.waited());
         let absent = self.absent_in_turn(reactor, now, waited);
-        self.account(now, waited, absent);
+        self.account(reactor, now, waited, absent);
         if now >= self.next_tick {
             if self.withholds() {
                 self.absent_since_known(reactor, now);
@@ -298,7 +301,7 @@ impl<W: Workload> Engine<W> {
         let until = until.min(self.sessions.resumed_at());
         let wait = match self.plan.pace {
             Pace::Spin => Wait::Spin(until),
-            Pace::Sleep => Wait::Sleep(until),
+            Pace::Sleep | Pace::Yield => Wait::Sleep(until),
         };
         // More is due than one turn may send: look for answers, but do not wait for them.
         let wait = if due <= now && due < self.end && self.can_admit() { Wait::Spin(now) } else { wait };
@@ -309,16 +312,19 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Accounts for the turn before, which ends now, and opens or closes the window.
-    fn account(&mut self, now: Time, waited: Nanos, absent: Nanos) {
+    fn account<R: Reactor>(&mut self, reactor: &R, now: Time, waited: Nanos, absent: Nanos) {
         let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last() && self.can_admit();
         self.pacing.turn(now, waited, absent, std::mem::take(&mut self.work), starving);
         if !self.window_open && now >= self.window_start {
             self.window_open = true;
+            self.opened_at = reactor.thread_time();
             self.pacing.take();
             self.pacing.forget_stalls_before(self.window_start);
             self.workload.window_opens();
         }
-        if now >= self.end {
+        if now >= self.end && !self.window_closed {
+            let used = reactor.thread_time().zip(self.opened_at).map(|(now, before)| now - before);
+            self.recording.used = used.unwrap_or_default();
             self.close_window();
         }
     }

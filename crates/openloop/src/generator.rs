@@ -8,13 +8,13 @@ use reactor::queue::{Consumer, Producer, bounded};
 use reactor::{
     Address, Backend, Epoll, Exchange, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getpid, getrlimit, getsid, setpriority_process, setrlimit};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use thiserror::Error;
 use units::{Nanos, Time};
 
-use crate::{Answered, Engine, Plan, Recording, Workload};
+use crate::{Answered, Engine, Pace, Plan, Recording, Workload};
 
 /// All connections must be established after this long.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -98,6 +98,18 @@ pub struct Stamps {
 /// none.
 pub type StartSignal = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
 
+/// The nice value of the lowest priority. Source: `setpriority(2)`.
+const LOWEST: i32 = 19;
+
+/// Gives this process's session the lowest priority, if it is its own: with autogroups (`sched(7)`) nice values of threads
+/// count within a session only.
+fn lower_session() {
+    if getsid(None).is_ok_and(|session| session == getpid()) {
+        // Without autogroups there is no such file.
+        let _ = std::fs::write("/proc/self/autogroup", LOWEST.to_string());
+    }
+}
+
 /// Points that may wait for the consumer: 12 s of them.
 const SHOWN: usize = 128;
 
@@ -141,9 +153,12 @@ impl Generator {
     /// Runs the load to its end.
     ///
     /// `workload` makes the workload of each thread, given its number. Cost: all of each thread's processor,
-    /// unless the pace is to sleep.
+    /// unless the pace is to sleep or to yield.
     pub fn run<W: Workload>(&self, workload: impl Fn(u32) -> W + Sync) -> Result<Recording, Failure> {
         self.check_descriptors()?;
+        if self.plan.pace == Pace::Yield {
+            lower_session();
+        }
         let start = AtomicU64::new(0);
         let failed = AtomicBool::new(false);
         let barrier = Barrier::new(self.threads as usize);
@@ -276,6 +291,10 @@ impl Generator {
         if !self.cpus.is_empty() {
             let cpu = self.cpus[thread as usize % self.cpus.len()];
             pin_to(cpu).map_err(|source| Failure::Pin { thread, source })?;
+        }
+        if self.plan.pace == Pace::Yield {
+            // Of this thread alone, and always permitted.
+            let _ = setpriority_process(None, LOWEST);
         }
         // Without this a paced sleep ends 50 µs late; if the kernel refuses it, the lag shows it.
         let _ = sharpen_timers();

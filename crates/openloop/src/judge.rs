@@ -202,6 +202,8 @@ fn verdict(recording: &Recording, load: &Load, others: Vec<Invalid>, slowed: Opt
         );
         find(Reason::GeneratorSaturated, detail);
     }
+    // Clients of a closed loop wait for a generator that the server keeps from its processor, and offer less.
+    let busy = recording.used_share();
     if let Load::Closed { .. } = load
         && busy > SATURATED
     {

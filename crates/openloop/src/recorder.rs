@@ -66,6 +66,8 @@ pub struct Recording {
     pub clients: u64,
     /// Time that the threads worked within the window, summed up.
     pub busy: Nanos,
+    /// Processor time that they used within the window, summed up; 0 if unknown.
+    pub used: Nanos,
     /// Time that they waited for something to do.
     pub idle: Nanos,
     /// Time in which requests were due, none outstanding, and nothing was sent.
@@ -152,6 +154,7 @@ impl Recording {
             max_in_flight: 0,
             clients: 0,
             busy: Nanos::ZERO,
+            used: Nanos::ZERO,
             idle: Nanos::ZERO,
             starved: Nanos::ZERO,
             stalls: Vec::new(),
@@ -382,6 +385,15 @@ impl Recording {
     pub fn busy_share(&self) -> f64 {
         let total = (self.busy + self.idle).as_secs_f64();
         if total > 0.0 { self.busy.as_secs_f64() / total } else { 0.0 }
+    }
+
+    /// The same without the time in which they had work and no processor, as far as that is known.
+    pub fn used_share(&self) -> f64 {
+        let total = (self.busy + self.idle).as_secs_f64();
+        if self.used == Nanos::ZERO || total <= 0.0 {
+            return self.busy_share();
+        }
+        (self.used.as_secs_f64() / total).min(self.busy_share())
     }
 
     /// The time between two requests of one client of a closed loop, were all answers as fast as the mean.

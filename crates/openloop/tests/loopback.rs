@@ -14,6 +14,7 @@ use openloop::{
     WhenAbsent, Workload,
 };
 use reactor::{Address, Backend, Io, choose};
+use rustix::process::getpriority_process;
 use units::{Nanos, Rate};
 
 /// Bytes that each session loads.
@@ -68,6 +69,8 @@ impl Workload for Downloads {
     }
 
     fn step_ended(&mut self, (seq, _): &mut (u64, usize), ended: &StepEnd) -> Next {
+        // The thread of a generator that yields.
+        assert_eq!(getpriority_process(None).unwrap(), 19);
         self.ends.lock().unwrap().push((*seq, *ended));
         Next::End
     }
@@ -109,7 +112,7 @@ fn no_session_reads_faster_than_its_rate_and_the_faster_ends_first() {
             depth: 1,
             per_connection: None,
             binding: Binding::Random,
-            pace: Pace::Sleep,
+            pace: Pace::Yield,
             when_absent: WhenAbsent::Send,
             warmup: Nanos::ZERO,
             window: Nanos::from_millis(100),
@@ -120,7 +123,9 @@ fn no_session_reads_faster_than_its_rate_and_the_faster_ends_first() {
         generator.backend = backend;
         generator.keep_answered = 4;
         let ends = Arc::new(Mutex::new(Vec::new()));
+        let own = getpriority_process(None).unwrap();
         let recording = generator.run(|_| Downloads { ends: Arc::clone(&ends) }).unwrap();
+        assert_eq!(getpriority_process(None).unwrap(), own, "other threads keep theirs");
         assert_eq!((recording.tally.intended, recording.tally.completed), (2, 2), "{:?}", recording.tally);
         let kept = generator.take_answered();
         assert!(kept.len() == 2 && kept.iter().all(|request| request.sent < request.done), "{kept:?}");

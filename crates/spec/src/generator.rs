@@ -70,14 +70,15 @@ pub struct Generator {
     #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
     #[schemars(extend("x-source" = "ours, because independent users do not look for a free connection (docs/decisions/0003-depth-one-and-random-binding.md)"))]
     pub binding: Binding,
-    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep [default:
-    /// spin; sleep if the thread shares a processor with a server started for the run].
+    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core), sleep, or yield (sleeps,
+    /// and the server's threads on its processor go first) [default: spin; yield if the server has threads on the
+    /// thread's processor; sleep under a CPU quota].
     #[arg(long, value_name = "PACE")]
     #[schemars(extend("x-source" = "ours, because a thread that sleeps sends some 10 to 60 µs late"))]
     pub pace: Option<Pace>,
     /// Treatment of arrivals that were due while another program or the hypervisor had the thread's processor for more
     /// than 100 µs: withhold (counted and not sent) or send (late, all at once). Sessions are always sent [default:
-    /// withhold with --pace spin; send with sleep, because the server itself may have the processor].
+    /// withhold with --pace spin; send with sleep and yield, because the server itself may have the processor].
     #[arg(long, value_name = "WHAT")]
     #[schemars(extend("x-source" = "ours, because no user would send what an absent generator had to: all that was due, at once"))]
     pub when_absent: Option<WhenAbsent>,
@@ -167,7 +168,7 @@ impl Generator {
     pub fn when_absent(&self) -> WhenAbsent {
         self.when_absent.unwrap_or(match self.pace() {
             Pace::Spin => WhenAbsent::Withhold,
-            Pace::Sleep => WhenAbsent::Send,
+            Pace::Sleep | Pace::Yield => WhenAbsent::Send,
         })
     }
 
@@ -293,6 +294,8 @@ pub enum Pace {
     Spin,
     /// By sleeping: sends are late by a wake-up, some 10 to 60 µs; for machines that are shared.
     Sleep,
+    /// By sleeping, with the lowest priority: on processors that it shares with the server, which never waits for it then.
+    Yield,
 }
 
 words!(Io, "io", "write auto, epoll or uring", "auto" => Io::Auto, "epoll" => Io::Epoll, "uring" => Io::Uring);
@@ -310,7 +313,10 @@ words!(
     WhenAbsent, "way to treat them", "write withhold or send",
     "withhold" => WhenAbsent::Withhold, "send" => WhenAbsent::Send
 );
-words!(Pace, "pace", "write spin or sleep", "spin" => Pace::Spin, "sleep" => Pace::Sleep);
+words!(
+    Pace, "pace", "write spin, sleep or yield",
+    "spin" => Pace::Spin, "sleep" => Pace::Sleep, "yield" => Pace::Yield
+);
 as_text! { Io; Binding; Pace; WhenAbsent; }
 
 #[cfg(test)]

@@ -295,7 +295,7 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
     let cpus = spec.generator.cpus.as_ref().map(|list| list.as_slice());
     // The process that started a generator of a trial has chosen its pace.
     if spec.generator.pace.is_none() && lab::would_starve(&server_pids, cpus) {
-        spec.generator.pace = Some(spec::Pace::Sleep);
+        spec.generator.pace = Some(spec::Pace::Yield);
     }
     let task = Task {
         addresses,

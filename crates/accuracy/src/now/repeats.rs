@@ -57,7 +57,11 @@ fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<
         endpoints: vec![Endpoint { address: server.into(), connections: 4 }],
         // As measuring commands have it: one that spins on a processor that it shares would starve the server, and is absent
         // because of it.
-        pace: if shared { Pace::Sleep } else { Pace::Spin },
+        pace: match (placement.is_shared(), shared) {
+            (true, _) => Pace::Yield,
+            (false, true) => Pace::Sleep,
+            (false, false) => Pace::Spin,
+        },
         when_absent: if shared { WhenAbsent::Send } else { WhenAbsent::Withhold },
         warmup: WARMUP,
         drain: Nanos::from_millis(200),

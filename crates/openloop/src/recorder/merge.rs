@@ -55,6 +55,7 @@ impl Recording {
         self.max_in_flight += other.max_in_flight;
         self.clients += other.clients;
         self.busy += other.busy;
+        self.used += other.used;
         self.idle += other.idle;
         self.starved += other.starved;
         self.stalls.extend_from_slice(&other.stalls);

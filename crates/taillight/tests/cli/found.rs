@@ -88,7 +88,7 @@ fn a_server_that_is_bound_to_the_generators_processors_is_left_time() {
         result(&out).trials[0].spec.as_ref().unwrap().generator.pace
     };
     let bound = bound.to_string();
-    assert_eq!(pace(&bound, &[]), Some(spec::Pace::Sleep));
+    assert_eq!(pace(&bound, &[]), Some(spec::Pace::Yield));
     assert_eq!(pace(&bound, &["--pace", "spin"]), Some(spec::Pace::Spin), "what is given is kept");
     if lab::allowed_cpus().len() > 1 {
         assert_eq!(pace(&address, &[]), Some(spec::Pace::Spin));

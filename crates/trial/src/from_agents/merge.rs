@@ -114,6 +114,7 @@ mod tests {
             max_in_flight: 1,
             clients: 0,
             busy: Nanos(n),
+            used: Nanos::ZERO,
             idle: Nanos(0),
             starved: Nanos(0),
             stalls: vec![Stall { from: Time(ahead + 5), span: Nanos(7) }],
