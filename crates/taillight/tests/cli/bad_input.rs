@@ -53,11 +53,12 @@ fn options_that_do_not_go_together() {
 
 #[test]
 fn targets_that_are_not_there() {
-    let port_without_listener = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // No other test is given this port.
+    let port_without_listener = "127.0.0.1:1";
     let check = |target: &str, code: i32, says: &[&str]| {
         refuses(&mut taillight(&["load", "cache", "--json", "--rate", "1k", "--target", target]), code, says);
     };
-    check(&port_without_listener, 1, &["cannot connect to", "refused", "start the server"]);
+    check(port_without_listener, 1, &["cannot connect to", "refused", "start the server"]);
     check("127.0.0.1:http", 2, &["not a port", "HOST:PORT"]);
     check("dragonfly", 2, &["sphinx (embedded), memcached"]);
     check("no-such-host.invalid:11211", 1, &["no-such-host.invalid", "not known"]);
