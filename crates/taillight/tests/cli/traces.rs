@@ -104,6 +104,7 @@ fn exported(folder: &Path, trial: &Trial) {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask ci --all runs it"]
 fn parts_sum_to_what_the_generator_waited_for() {
     let Some(trial) = traced() else { return };
     // The host may disturb it, but no span is lost.
