@@ -67,6 +67,7 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     if !pairs.is_empty() {
         figures.push(response_times(&pairs, pairing));
         figures.extend(felt(&pairs, pairing));
+        figures.extend(processor_time(&pairs, pairing));
     }
     match peaks::figure(a, b) {
         Ok(peaks) => figures.extend(peaks),
@@ -97,20 +98,25 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     }
 }
 
-/// Whether the p99 of the two targets of `experiment`, or the windowed one, is settled at every load: the interval of the
-/// ratio excludes 1, or lies within ±5 % of it.
-pub(crate) fn is_settled(experiment: &Experiment) -> bool {
+/// Whether the comparison of the two targets of `experiment` is settled at every load.
+///
+/// Without a `margin` the p99, or the windowed one, is: the interval of the ratio excludes 1, or lies within ±5 % of it. With
+/// one each figure of a [gate](Comparison::gate) is shown to be that much worse, or not to be.
+pub(crate) fn is_settled(experiment: &Experiment, margin: Option<f64>) -> bool {
     let [a, b] = &experiment.targets[..] else { return false };
     let [loads_a, loads_b] =
         [a, b].map(|target| loads::gather(&Choice { experiment, target: &target.name, folder: "" }));
-    let pairs = loads::pair(&loads_a, &loads_b);
+    let (pairs, pairing) = (loads::pair(&loads_a, &loads_b), Pairing::of(experiment));
     let settled = |pair: &Pair<'_>| {
-        let of = |metric: Metric| {
-            pair.compare(&|trial: &Trial| metric.reading(trial), Pairing::of(experiment)).ratio
+        let of = |metric: Metric| pair.compare(&|trial: &Trial| metric.reading(trial), pairing).ratio;
+        let tail = of(Metric::WindowedP99).or_else(|| of(Metric::P99));
+        let Some(margin) = margin else {
+            return tail.is_some_and(|ratio| ratio.differs() || ratio.is_alike());
         };
-        of(Metric::WindowedP99)
-            .or_else(|| of(Metric::P99))
-            .is_some_and(|ratio| ratio.differs() || ratio.is_alike())
+        let cpu = pair.compare(&processor_time_of, pairing);
+        let is_known = cpu.a.y.is_some() && cpu.b.y.is_some();
+        tail.is_some_and(|ratio| ratio.exceeds(margin).is_some())
+            && (!is_known || cpu.ratio.is_some_and(|ratio| ratio.exceeds(margin).is_some()))
     };
     !pairs.is_empty() && pairs.iter().all(settled)
 }
@@ -157,6 +163,24 @@ fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
         series: Metric::ALL.map(series).into(),
         left_out: Vec::new(),
     }
+}
+
+fn processor_time_of(trial: &Trial) -> Reading {
+    Reading { undisturbed: None, served: trial.counters.get("server_cpu_us_per_request").copied() }
+}
+
+/// The processor time of the servers per request at every load; `None` where it is not known of both.
+fn processor_time(pairs: &[Pair<'_>], pairing: Pairing) -> Option<ComparedFigure> {
+    let points: Vec<_> = pairs.iter().map(|pair| pair.compare(&processor_time_of, pairing)).collect();
+    points.iter().any(|point| point.a.y.is_some() && point.b.y.is_some()).then(|| ComparedFigure {
+        id: ComparedFigure::CPU.into(),
+        title: "Processor time".into(),
+        kind: FigureKind::Bars,
+        x: Axis { label: "load".into(), unit: unit(pairs).into(), ..Axis::default() },
+        y: Axis { label: "processor time".into(), unit: "µs/request".into(), ..Axis::default() },
+        series: vec![ComparedSeries { name: ComparedFigure::CPU_SERIES.into(), points }],
+        left_out: Vec::new(),
+    })
 }
 
 /// Unit of the loads.

@@ -1,6 +1,7 @@
 //! A comparison as a page, and the parts that page and terminal share: the answer, and the rows of the tables.
 
 mod answer;
+mod markdown;
 mod rows;
 
 use maud::{Markup, html};
@@ -8,6 +9,7 @@ use results::study::{Axis, ClaimVerdict, Figure, FigureKind, Point, Scale, Serie
 use results::{ComparedClaim, ComparedFigure, ComparedPoint, Comparison, Experiment, Side, Study, Verdict};
 
 pub(crate) use answer::{answer, direction};
+pub use markdown::comparison_markdown;
 pub(crate) use rows::{PlaceRows, RATIO, cells, columns, places};
 
 use crate::experiment::felt;

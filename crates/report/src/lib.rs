@@ -36,7 +36,7 @@ mod tips;
 mod traces;
 pub mod view;
 
-pub use comparison::{Sides, comparison_html};
+pub use comparison::{Sides, comparison_html, comparison_markdown};
 pub use disturbance::unanswered;
 pub use experiment::experiment_html;
 pub use history::history_html;

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Interval, MIN_TO_JUDGE, needed};
 
+use crate::Metric;
 use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 
 /// The version of the schema of a comparison's record.
@@ -60,7 +61,7 @@ pub struct Side {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedFigure {
-    /// The figure's name within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] for a single command.
+    /// The figure's name within the study; [`ComparedFigure::LOADS`], [`ComparedFigure::CPU`] or [`ComparedFigure::PEAK`] for a single command.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -172,6 +173,70 @@ impl Comparison {
     }
 }
 
+/// What a gate on side b finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GateOutcome {
+    /// Figures that are shown to be worse than allowed, in words.
+    pub worse: Vec<String>,
+    /// Figures of which this can be neither shown nor excluded, in words.
+    pub open: Vec<String>,
+}
+
+impl Comparison {
+    /// Whether side b is more than `margin`, a share such as 0.05, worse than side a at any common load: in the windowed p99,
+    /// or without one the p99, and in the processor time of its server per request, where that is known.
+    pub fn gate(&self, margin: f64) -> GateOutcome {
+        let mut outcome = GateOutcome::default();
+        for (words, point) in self.gated() {
+            let load = match point.share {
+                Some(share) => format!("{:.0} % of the maximum", 100.0 * share),
+                None => format!("load {}", point.a.x),
+            };
+            let (a, b, limit) = (&self.a.label, &self.b.label, 1.0 + margin);
+            let what = format!("the {words} of {b} at {load}");
+            let Some(ratio) = point.ratio else {
+                outcome.open.push(format!("{what} was not measured"));
+                continue;
+            };
+            let interval = match (ratio.low, ratio.high) {
+                (Some(low), Some(high)) => format!(" ({low:.2} to {high:.2})"),
+                _ => String::new(),
+            };
+            let said = format!(
+                "{what} is {:.2}{interval} times that of {a}; the limit is {}",
+                ratio.value,
+                (1e4 * limit).round() / 1e4
+            );
+            match ratio.exceeds(margin) {
+                Some(true) => outcome.worse.push(said),
+                Some(false) => {}
+                None => outcome.open.push(format!("{said}: open after {} pairs", ratio.n)),
+            }
+        }
+        if outcome == GateOutcome::default() && self.gated().next().is_none() {
+            outcome.open.push("the two have no load in common".into());
+        }
+        outcome
+    }
+
+    /// The figures that a gate looks at, with their names.
+    fn gated(&self) -> impl Iterator<Item = (&str, &ComparedPoint)> {
+        let of = |id: &str, name: &str| {
+            let series = self.figure(id).and_then(|figure| figure.series.iter().find(|s| s.name == name));
+            series.map_or(&[][..], |series| &series.points)
+        };
+        let [windowed, plain] = [Metric::WindowedP99, Metric::P99];
+        let (times, all) =
+            (of(ComparedFigure::LOADS, windowed.words()), of(ComparedFigure::LOADS, plain.words()));
+        let tail = all.iter().enumerate().map(move |(i, point)| match times.get(i) {
+            Some(time) if time.ratio.is_some() => (windowed.words(), time),
+            _ => (plain.words(), point),
+        });
+        let cpu = of(ComparedFigure::CPU, ComparedFigure::CPU_SERIES);
+        tail.chain(cpu.iter().map(|point| (ComparedFigure::CPU_SERIES, point)))
+    }
+}
+
 /// Ratios this close to 1 are reported as "no difference over 5 %".
 ///
 /// Source: this project's choice.
@@ -188,6 +253,14 @@ impl Ratio {
     pub fn is_alike(&self) -> bool {
         self.judged
             && self.low.zip(self.high).is_some_and(|(low, high)| ALIKE.contains(low) && ALIKE.contains(high))
+    }
+
+    /// Whether it is more than `margin`, a share such as 0.05, above 1; `None` while its interval holds that limit, or without
+    /// an interval.
+    pub fn exceeds(&self, margin: f64) -> Option<bool> {
+        let (low, high) = self.low.zip(self.high).filter(|_| self.judged)?;
+        let limit = 1.0 + margin;
+        if low > limit { Some(true) } else { (high <= limit).then_some(false) }
     }
 
     /// Estimated number of further pairs until its interval excludes 1 or lies within ±5 % of it; `None` if it already
@@ -208,6 +281,10 @@ impl Ratio {
 impl ComparedFigure {
     /// The response times of two targets, load by load.
     pub const LOADS: &str = "loads";
+    /// The processor time of two targets' servers, load by load.
+    pub const CPU: &str = "processor-time";
+    /// The name of its only series.
+    pub const CPU_SERIES: &str = "processor time per request";
     /// The peak throughput under QoS of two targets.
     pub const PEAK: &str = "peak";
 }
@@ -245,6 +322,55 @@ mod tests {
         // At half the width, it lies within ±5 %; it never excludes 1.
         check(10, (0.9, 1.0 / 0.9), (false, false), Some(37));
         check(3, (0.5, 0.8), (false, false), Some(3));
+    }
+
+    #[test]
+    fn a_gate_tells_worse_from_open() {
+        let point = |(low, high): (f64, f64), n: u32| {
+            let ratio = Ratio {
+                value: f64::midpoint(low, high),
+                low: Some(low),
+                high: Some(high),
+                n,
+                judged: n >= 6,
+                p_value: None,
+            };
+            ComparedPoint { ratio: Some(ratio), share: Some(0.5), ..ComparedPoint::default() }
+        };
+        let check = |tail: ComparedPoint, cpu: Option<ComparedPoint>, expect: (usize, usize), says: &str| {
+            let series = |name: &str, point| ComparedSeries { name: name.into(), points: vec![point] };
+            let figure =
+                |id: &str, series| ComparedFigure { id: id.into(), series, ..ComparedFigure::default() };
+            let times = vec![series("p99", ComparedPoint::default()), series("windowed p99", tail)];
+            let cpu =
+                cpu.map(|cpu| figure(ComparedFigure::CPU, vec![series(ComparedFigure::CPU_SERIES, cpu)]));
+            let figures = [figure(ComparedFigure::LOADS, times)].into_iter().chain(cpu).collect();
+            let side = |label: &str| Side { label: label.into(), ..Side::default() };
+            let comparison =
+                Comparison { a: side("base"), b: side("head"), figures, ..Comparison::default() };
+            let GateOutcome { worse, open } = comparison.gate(0.05);
+            assert_eq!((worse.len(), open.len()), expect, "{worse:?} {open:?}");
+            assert!(worse.iter().chain(&open).all(|words| words.contains(says)), "{worse:?} {open:?}");
+        };
+        check(point((0.9, 1.04), 9), None, (0, 0), "");
+        check(
+            point((1.06, 1.2), 9),
+            None,
+            (1, 0),
+            "the windowed p99 of head at 50 % of the maximum is 1.13 (1.06 to 1.20)",
+        );
+        check(point((1.0, 1.2), 9), None, (0, 1), "the limit is 1.05: open after 9 pairs");
+        // Too few pairs judge nothing, however far they are.
+        check(point((1.5, 2.0), 5), None, (0, 1), "open after 5 pairs");
+        check(
+            point((0.9, 1.0), 9),
+            Some(point((1.08, 1.12), 9)),
+            (1, 0),
+            "the processor time per request of head",
+        );
+        check(ComparedPoint::default(), None, (0, 1), "the p99 of head at load 0 was not measured");
+        let GateOutcome { worse, open } = Comparison::default().gate(0.05);
+        assert_eq!((worse.len(), &open[..]), (0, &["the two have no load in common".to_owned()][..]));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use bounds::{Bounds, PercentileBounds, TimeBounds};
 pub use closed_loop::{ClosedLoop, LoopKind};
 pub use comparison::{
     Agreement, COMPARISON_SCHEMA, ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, Comparison,
-    Ratio, Side,
+    GateOutcome, Ratio, Side,
 };
 pub use connections::ConnectionSpread;
 pub use disturbance::{Basis, Disturbance, Lateness};

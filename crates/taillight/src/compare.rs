@@ -68,6 +68,14 @@ pub(crate) struct CompareArgs {
     /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
+    /// Exit with 99 if B is shown to be more than this much worse than A, at any load, in the windowed p99 (or p99) or in
+    /// its server's processor time per request; with 75 if that is neither shown nor excluded. With --live the run goes on
+    /// until it is.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    gate: Option<f64>,
+    /// Write the ratios as a table in Markdown, for a comment on a merge request.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     #[command(flatten)]
     setting: Setting,
     #[command(flatten)]
@@ -103,23 +111,34 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
         peak_tolerance: (!until_settled || args.typed.has("tolerance")).then_some(args.tolerance),
         time: args.budget.or(until_settled.then_some(BUDGET)).map(Into::into),
         until_settled,
+        margin: args.gate,
     };
     let job = job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, &args.setting);
     let finished = job::run(&job, &args.setting.result)?;
     // The answer of this command is the ratio; the report contains each target's own figures.
-    let answered = tell_of_one(&finished.experiment, &finished.folder, args.html)?;
-    match answered {
+    let comparison = tell_of_one(&finished.experiment, &finished.folder, args.html)?;
+    match comparison {
         Some(_) => finished.write_report()?,
         None => finished.tell()?,
     }
     let code = finished.code(false);
-    Ok(if code == ExitCode::SUCCESS { code_of(answered.unwrap_or(false)) } else { code })
+    let concluded = conclude(&comparison.unwrap_or_default(), args.gate, args.markdown.as_deref())?;
+    Ok(if code == ExitCode::SUCCESS { concluded } else { code })
 }
 
-/// 0 where two sides have something in common, else 75.
-fn code_of(answered: bool) -> ExitCode {
+/// Judges the gate and writes the table, if asked for. The exit code is 75 where two sides have nothing in common.
+fn conclude(comparison: &Comparison, margin: Option<f64>, markdown: Option<&Path>) -> Result<ExitCode> {
+    let outcome = margin.map(|margin| comparison.gate(margin));
+    if let Some(file) = markdown {
+        let table = report::comparison_markdown(comparison, margin.zip(outcome.as_ref()));
+        write_whole(file, table.as_bytes()).context("choose another file with --markdown")?;
+    }
     let nothing = "the two have no usable figure in common: nothing can be said".to_owned();
-    gate::judge(&[], if answered { &[] } else { std::slice::from_ref(&nothing) })
+    Ok(match outcome {
+        _ if !comparison.is_answered() => gate::judge(&[], &[nothing]),
+        Some(outcome) => gate::judge(&outcome.worse, &outcome.open),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// The comparison of the two targets of one run; `None` unless the run has exactly two.
@@ -130,17 +149,17 @@ pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<C
     Some(compare_results(&side(&a.name), &side(&b.name)))
 }
 
-/// Prints the comparison of the two targets of one run and writes it to `page` or into its folder; says whether it has an answer,
-/// `None` where the run has other than two targets.
+/// Prints the comparison of the two targets of one run and writes it to `page` or into its folder; `None` where the run has other
+/// than two targets.
 pub(crate) fn tell_of_one(
     experiment: &Experiment,
     folder: &ResultFolder,
     page: Option<PathBuf>,
-) -> Result<Option<bool>> {
+) -> Result<Option<Comparison>> {
     let Some(comparison) = of_one(experiment, folder) else { return Ok(None) };
     let page = page.unwrap_or_else(|| folder.path().join("compare.html"));
     tell(&comparison, Sides::Results(experiment, experiment), &page)?;
-    Ok(Some(comparison.is_answered()))
+    Ok(Some(comparison))
 }
 
 /// Prints `comparison`, writes its page, and writes its record next to the page.
@@ -188,7 +207,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
         }
         let comparison = compare_studies(&study_a, &study_b, [&args.a, b]);
         tell(&comparison, Sides::Studies(&study_a, &study_b), &page(&study_a.name))?;
-        return Ok(code_of(comparison.is_answered()));
+        return conclude(&comparison, args.gate, args.markdown.as_deref());
     }
     let a = Opened::open(&args.a)?;
     let Some(b) = &args.b else {
@@ -197,7 +216,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
             format!("{} has {targets} targets, not two to compare; give a second folder", args.a)
         })?;
         tell(&comparison, Sides::Results(&a.experiment, &a.experiment), &page(&a.name()))?;
-        return Ok(code_of(comparison.is_answered()));
+        return conclude(&comparison, args.gate, args.markdown.as_deref());
     };
     let b = Opened::open(b)?;
     let (target_a, target_b) = (a.target()?, b.target()?);
@@ -212,7 +231,7 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
     );
     let page = page(&format!("{}-{}", a.name(), b.name()));
     tell(&comparison, Sides::Results(&a.experiment, &b.experiment), &page)?;
-    Ok(code_of(comparison.is_answered()))
+    conclude(&comparison, args.gate, args.markdown.as_deref())
 }
 
 /// The results in the folders `a` and `b`.

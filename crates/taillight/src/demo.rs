@@ -77,6 +77,7 @@ fn full() -> Sweep {
         peak_tolerance: Some(0.05),
         time: Some(TIME),
         until_settled: false,
+        margin: None,
     }
 }
 
@@ -88,5 +89,6 @@ fn quick() -> Sweep {
         peak_tolerance: Some(0.1),
         time: Some(TIME),
         until_settled: false,
+        margin: None,
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
         until_settled: false,
+        margin: None,
     };
     let job = job::of_sweep((Kind::Peak, "peak"), vec![target], spec, &sweep, command, &setting);
     let finished = job::run(&job, &setting.result)?;

@@ -52,6 +52,7 @@ pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
         peak_tolerance: None,
         time: None,
         until_settled: false,
+        margin: None,
     };
     let job = job::of_sweep((Kind::Sweep, "sweep"), vec![target], spec, &sweep, command, &setting);
     let finished = job::run(&job, &setting.result)?;

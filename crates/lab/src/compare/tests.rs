@@ -255,7 +255,7 @@ fn a_run_until_settled_is_judged_at_the_level_of_its_looks() {
     let judged = |experiment: &Experiment| p99(&both(experiment))[0].ratio.unwrap().judged;
     let check = |ratios: &[f64], expect: (bool, bool)| {
         let experiment = of(ratios);
-        assert_eq!((judged(&experiment), is_settled(&experiment)), expect, "{ratios:?}");
+        assert_eq!((judged(&experiment), is_settled(&experiment, None)), expect, "{ratios:?}");
     };
     // Six pairs that agree attain 3.1 %, more than their look may spend.
     check(&[0.5; 6], (false, false));
@@ -264,5 +264,21 @@ fn a_run_until_settled_is_judged_at_the_level_of_its_looks() {
     check(&[0.5; 11], (true, true));
     check(&[1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0], (true, true));
     check(&[1.5, 0.6, 1.2, 0.7, 1.4, 0.8, 1.1, 0.5, 1.3], (true, false));
-    assert!(judged(&live(6)) && !is_settled(&sample::experiment(&["one"])));
+    assert!(judged(&live(6)) && !is_settled(&sample::experiment(&["one"]), None));
+    // By a gate it is settled once that limit lies outside the interval, in each of the figures.
+    let near = of(&[1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]);
+    assert!(is_settled(&near, Some(0.1)) && !is_settled(&near, Some(0.001)));
+    let mut dear = near;
+    for trial in &mut dear.trials {
+        let us = if trial.target == "sphinx" { 11.0 } else { 10.0 };
+        trial.counters.insert("server_cpu_us_per_request".into(), us);
+    }
+    assert!(is_settled(&dear, Some(0.05)));
+    let comparison = both(&dear);
+    let gate = comparison.gate(0.05);
+    assert!(
+        gate.open.is_empty() && gate.worse.iter().all(|words| words.contains("processor time")),
+        "{gate:?}"
+    );
+    assert_eq!(gate.worse.len(), comparison.figure(ComparedFigure::CPU).unwrap().series[0].points.len());
 }

@@ -310,8 +310,8 @@ impl Bench {
     }
 
     /// Whether its two targets are compared as well as they need be.
-    pub(super) fn is_settled(&self) -> bool {
-        compare::is_settled(self.trials.experiment())
+    pub(super) fn is_settled(&self, margin: Option<f64>) -> bool {
+        compare::is_settled(self.trials.experiment(), margin)
     }
 
     /// Adds a note for the reader.

@@ -86,6 +86,8 @@ pub struct Plan {
     pub(crate) time: Option<Duration>,
     /// Whether blocks go on until the comparison of the targets is settled, and the maxima of the first block stand.
     pub(crate) until_settled: bool,
+    /// See [`Sweep::margin`].
+    pub(crate) margin: Option<f64>,
     /// Whether a bench that cannot be measured ends the run; otherwise it is left out and the others go on.
     pub(crate) needs_all: bool,
     /// The parts left out, with the reasons.
@@ -107,6 +109,9 @@ pub struct Sweep {
     pub time: Option<Duration>,
     /// Whether its blocks go on until the comparison of its targets is settled or the time is over; `repeats` does not count.
     pub until_settled: bool,
+    /// Settled is then a comparison that shows that the second target is worse by more than this share, or that it is not;
+    /// `None`: one that shows a difference, or none over 5 %.
+    pub margin: Option<f64>,
 }
 
 impl Plan {
@@ -138,6 +143,7 @@ impl Plan {
             peak_tolerance: sweep.peak_tolerance,
             time: sweep.time,
             until_settled: sweep.until_settled,
+            margin: sweep.margin,
             ..Plan::of_one(spec, targets, true)
         };
         if plan.until_settled {
@@ -168,6 +174,7 @@ impl Plan {
             peak_tolerance: None,
             time: None,
             until_settled: false,
+            margin: None,
             needs_all: true,
             skipped: Vec::new(),
         }

@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
     fn is_settled(&self, blocks: u32) -> bool {
         let mut looks = Looks::new(LEVEL).take_while(|look| look.pairs <= blocks as usize);
         let is_look = looks.any(|look| look.pairs == blocks as usize && look.level > 0.0);
-        is_look && self.benches.iter().flatten().all(Bench::is_settled)
+        is_look && self.benches.iter().flatten().all(|bench| bench.is_settled(self.plan.margin))
     }
 
     fn note(&mut self, words: &str) {

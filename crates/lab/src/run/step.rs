@@ -214,6 +214,7 @@ mod tests {
                 peak_tolerance: Some(0.05),
                 time: None,
                 until_settled: false,
+                margin: None,
             };
             Plan::of_sweep(&peak, &spec, 1).agenda(1, 0).about()
         };

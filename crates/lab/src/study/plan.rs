@@ -35,6 +35,7 @@ impl Plan {
             peak_tolerance: None,
             time: None,
             until_settled: false,
+            margin: None,
             needs_all: false,
             skipped: Vec::new(),
         };

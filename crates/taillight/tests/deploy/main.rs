@@ -9,6 +9,7 @@ mod application;
 mod chart;
 mod command;
 mod documents;
+mod gate;
 mod pod_that_runs;
 mod sshd;
 mod tools;

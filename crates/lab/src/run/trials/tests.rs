@@ -36,6 +36,7 @@ fn plan() -> Sweep {
         peak_tolerance: Some(0.05),
         time: None,
         until_settled: false,
+        margin: None,
     }
 }
 
