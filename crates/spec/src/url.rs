@@ -29,6 +29,11 @@ impl Url {
         }
     }
 
+    /// The server, as a target: `http://HOST:PORT`.
+    pub fn origin(&self) -> String {
+        format!("{}://{}", if self.https { "https" } else { "http" }, self.authority())
+    }
+
     /// The host without its zone, which has a meaning on this machine only.
     pub fn name(&self) -> &str {
         self.host.split_once('%').map_or(&self.host, |(name, _)| name)

@@ -169,19 +169,20 @@ pub(crate) struct Finished {
 pub(crate) struct TargetArg {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
-    /// commas. Without this option, video uses video (NGINX) if it is found, else video-server (embedded); social uses
-    /// social, or mediawiki with --site mediawiki; movies uses movies.
+    /// commas. Without this option, video uses the server of --playlist, or video (NGINX) if it is found, else
+    /// video-server (embedded); social uses social, or mediawiki with --site mediawiki; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
 }
 
 impl TargetArg {
-    /// The target. If none is named, viewers get a video server that is started for them: NGINX, or the embedded server if NGINX is not
-    /// installed.
+    /// The target. If none is named, viewers of a playlist get its server, and others a video server that is started for them: NGINX, or
+    /// the embedded server if NGINX is not installed.
     pub(crate) fn chosen(&self, workload: &Workload, typed: &Typed) -> TargetName {
         let has = |program: &str| launch::find_program(program).is_some();
         let usual = if typed.has("target") { None } else { workload.usual_target(&has) };
-        usual.map_or_else(|| self.target.clone(), TargetName::app)
+        // What a workload names is one of the applications, or a URL that was read before.
+        usual.and_then(|usual| lab::target_name(&usual).ok()).unwrap_or_else(|| self.target.clone())
     }
 }
 

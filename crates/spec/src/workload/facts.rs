@@ -17,9 +17,9 @@ pub trait Facts {
         false
     }
 
-    /// The application that is started if no target is named; `None`: that of the command. `has` tells whether a program
-    /// is installed.
-    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+    /// The target if none is named, as on the command line; `None`: that of the command. `has` tells whether a program is
+    /// installed.
+    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<String> {
         None
     }
 

@@ -254,8 +254,8 @@ impl Facts for Movies {
         true
     }
 
-    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-        Some("movies")
+    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<String> {
+        Some("movies".into())
     }
 
     fn usual_qos(&self) -> QosTarget {

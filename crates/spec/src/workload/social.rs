@@ -258,8 +258,8 @@ impl Facts for Social {
         true
     }
 
-    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-        Some(if self.site == Site::MediaWiki { "mediawiki" } else { "social" })
+    fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<String> {
+        Some(if self.site == Site::MediaWiki { "mediawiki" } else { "social" }.into())
     }
 
     fn usual_qos(&self) -> QosTarget {
@@ -404,7 +404,7 @@ mod tests {
             let mut social = parsed(line).unwrap();
             social.fit(of_target, |name| line.contains(&format!("--{name} "))).unwrap();
             let target = social.usual_target(&|_| true).unwrap();
-            assert_eq!((&*social.site.to_string(), &*social.mix.to_string(), target), expect, "{line}");
+            assert_eq!((&*social.site.to_string(), &*social.mix.to_string(), &*target), expect, "{line}");
         };
         check("", None, ("own", "table-2", "social"));
         check("", Some("mediawiki"), ("mediawiki", "wiki", "mediawiki"));

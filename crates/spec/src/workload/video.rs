@@ -1,13 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Qos};
 
 use super::facts::{ClientKnob, Facts, MadeFiles};
-use super::{Verify, VideoSet};
-use crate::text::{as_text, count, exact_or_none, number, words};
+use super::{Header, Verify, VideoSet};
+use crate::text::{as_text, count, exact_or_none, list, number, words};
 use crate::{Load, Popularity, QosTarget, Time, Url};
 
 /// The options of the video workload: viewers, each of whom watches a video in chunks of 10 s over their own
@@ -77,13 +78,20 @@ pub struct Video {
     #[schemars(extend("x-source" = "ours, because a slow server must not lower its own load; CloudSuite's client pauses 10 s after each answer"))]
     pub pacing: Pacing,
     /// How videos are requested: ranges (parts of files) or hls (playlists first).
-    #[arg(long, default_value_t = Delivery::default(), value_name = "PROTOCOL")]
+    /// [default with --playlist: hls]
+    #[arg(long, default_value_t = Delivery::default(), default_value_if("playlist", ArgPredicate::IsPresent, "hls"), value_name = "PROTOCOL")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A: chunks by HTTP range requests"))]
     pub protocol: Delivery,
     /// A playlist of any server that speaks HLS, master or media, instead of --videos: http://HOST/PATH/master.m3u8.
     #[arg(long, value_name = "URL")]
     #[schemars(extend("x-source" = "ours, because the set that taillight fileset makes is asked for unless another server's is named"))]
     pub playlist: Option<Url>,
+    /// A header field of the requests, such as 'Cookie: token=abc'. May be given more than once.
+    #[arg(long, value_name = "NAME: VALUE")]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ours, because a request has the header fields that HTTP wants unless others are given"))]
+    pub header: Vec<Header>,
     /// Check the answers: length (the default), checksum or none. A wrong answer makes the run invalid.
     #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
     #[schemars(extend("x-source" = "ours, because comparing lengths costs next to nothing; checksums take 0.3 ns a byte, 2 ms for a chunk of 720p"))]
@@ -119,6 +127,7 @@ impl Default for Video {
             pacing: Pacing::default(),
             protocol: Delivery::default(),
             playlist: None,
+            header: Vec::new(),
             verify: None,
             max_sessions: None,
             speed: 1,
@@ -292,8 +301,12 @@ impl Facts for Video {
         true
     }
 
-    fn usual_target(&self, has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-        Some(if has("nginx") { "video" } else { "video-server" })
+    fn usual_target(&self, has: &dyn Fn(&str) -> bool) -> Option<String> {
+        Some(match &self.playlist {
+            Some(url) => url.origin(),
+            None if has("nginx") => "video".into(),
+            None => "video-server".into(),
+        })
     }
 
     fn usual_qos(&self) -> QosTarget {
@@ -440,6 +453,19 @@ mod tests {
         check("--speed 0", "1..=1000");
         check("--mix get:100", "write table-1 or cloudsuite");
         check("--playlist master.m3u8", "no http://");
+    }
+
+    #[test]
+    fn a_playlist_names_its_server_and_protocol() {
+        let check = |line: &str, expect: (Delivery, &str)| {
+            let video = parsed(line).unwrap();
+            let target = video.usual_target(&|_| false).unwrap();
+            assert_eq!((video.protocol, &*target), expect, "{line}");
+        };
+        check("", (Delivery::Ranges, "video-server"));
+        check("--playlist http://h/live/a.m3u8", (Delivery::Hls, "http://h:80"));
+        check("--playlist https://[::1]:8443/a.m3u8?x", (Delivery::Hls, "https://[::1]:8443"));
+        check("--playlist http://h/a.m3u8 --protocol ranges", (Delivery::Ranges, "http://h:80"));
     }
 
     #[test]

@@ -425,7 +425,8 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     check(&target, &["--closed"], 2, &["--rate"]);
     check(&target, &["--clients", "5"], 1, &["each session is a client"]);
     check("memcached", &[], 1, &["serves no videos"]);
-    check(&target, &["--playlist", &format!("{target}/v000000/master.m3u8")], 1, &["add --protocol hls"]);
+    let playlist = format!("{target}/v000000/master.m3u8");
+    check(&target, &["--playlist", &playlist, "--protocol", "ranges"], 1, &["use --protocol hls"]);
     let hls = |playlist: &str, says: &str| {
         let target = canned(playlist_answer(playlist));
         let url = format!("{target}/m.m3u8");

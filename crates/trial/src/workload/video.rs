@@ -111,7 +111,7 @@ fn listing(video: &workload::Video, Reach { task, tls, stop }: Reach<'_>) -> Res
     }
     let mut loader = Loader::new(url);
     while let Some(wanted) = loader.wants().cloned() {
-        let bytes = ask(&task.addresses[0], tls, stop, |stream| fetch(&wanted, stream))?;
+        let bytes = ask(&task.addresses[0], tls, stop, |stream| fetch(&wanted, &video.header, stream))?;
         loader.take(&bytes).map_err(|problem| playlist(&wanted, problem))?;
     }
     Ok(Some(Arc::new(loader.listing().map_err(|problem| playlist(url, problem))?)))

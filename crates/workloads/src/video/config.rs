@@ -1,6 +1,6 @@
 use dist::{KeySampler, Popularity};
 use proto_http::Url;
-use spec::workload::{Abandon, Bandwidth, ClientMix, Late, Pacing, Verify};
+use spec::workload::{Abandon, Bandwidth, ClientMix, Header, Late, Pacing, Verify};
 use units::{Nanos, ParseError};
 
 use crate::video::classes::SHARES;
@@ -11,6 +11,8 @@ use crate::video::library::{Library, Videos};
 pub struct VideoConfig {
     /// The servers' URLs; videos are requested below them. Empty until known.
     pub urls: Vec<Url>,
+    /// Further header fields of the requests.
+    pub headers: Vec<Header>,
     /// The videos.
     pub library: Library,
     /// How often each video is watched.
@@ -82,6 +84,14 @@ impl VideoConfig {
                 hint: "use --verify length, or none",
             });
         }
+        if let Some(header) = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case("range")) {
+            return Err(ParseError {
+                what: "header field",
+                given: header.to_string(),
+                problem: "each chunk is a range of its own".into(),
+                hint: "leave it out",
+            });
+        }
         if self.chunk_timeout == Nanos::ZERO {
             return Err(ParseError {
                 what: "time-out of chunks",
@@ -118,6 +128,7 @@ pub(in crate::video) mod tests {
         let catalog = Catalog::new(&"40x1/160".parse().unwrap(), 1).unwrap();
         VideoConfig {
             urls: vec!["http://10.0.0.1:8080/v/".parse().unwrap()],
+            headers: Vec::new(),
             library: Library::new(Videos::Set(catalog, Delivery::Ranges), 10),
             popularity: Popularity::zipf(0.8).unwrap(),
             mix: ClientMix::Table1,

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use proto_http::{ContentRange, Method, Template, Url};
+use spec::workload::Header;
 use thiserror::Error;
 
 use crate::exchange::{ExchangeError, exchange};
@@ -109,11 +110,11 @@ fn complete_of(library: &Library, of: Watched, ask: Ask) -> Option<u64> {
 /// Asks for a playlist over such a stream.
 ///
 /// Errors: no answer, not HTTP, a status other than success, or a playlist beyond [`LIMIT`].
-pub fn fetch(url: &Url, stream: &mut (impl Read + Write)) -> Result<Vec<u8>, ProbeError> {
+pub fn fetch(url: &Url, headers: &[Header], stream: &mut (impl Read + Write)) -> Result<Vec<u8>, ProbeError> {
     let name = url.authority();
     let path = if url.path.is_empty() { "/" } else { &url.path };
     let mut out = Vec::new();
-    let template = Template::new(&Method::get(), &url.host_field(), "", &[], None);
+    let template = Template::new(&Method::get(), &url.host_field(), "", headers, None);
     template.write_last(|out| out.extend_from_slice(path.as_bytes()), &mut out);
     let answer = exchange((name.as_str(), url.https), &out, LIMIT, stream).map_err(|error| match error {
         ExchangeError::TooLong { .. } => {
@@ -175,7 +176,7 @@ mod tests {
     fn playlists_are_fetched_up_to_a_limit() {
         let check = |says: &[u8], expect: Result<&[u8], &str>| {
             let mut stream = Said(says, Vec::new());
-            let found = fetch(&"http://h/a.m3u8".parse().unwrap(), &mut stream);
+            let found = fetch(&"http://h/a.m3u8".parse().unwrap(), &[], &mut stream);
             match (found, expect) {
                 (Ok(found), Ok(body)) => assert_eq!(found, body),
                 (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),

@@ -154,7 +154,7 @@ pub(super) fn templates(config: &VideoConfig) -> Vec<Template> {
     let template = |url: &proto_http::Url| {
         // Playlists name paths from the root on.
         let prefix = if listed { "" } else { url.path.trim_end_matches('/') };
-        Template::new(&Method::get(), &url.host_field(), prefix, &[], None)
+        Template::new(&Method::get(), &url.host_field(), prefix, &config.headers, None)
     };
     config.urls.iter().map(template).collect()
 }

@@ -34,6 +34,7 @@ impl Setup {
         let rate = Rate::new(viewers_per_s).unwrap();
         let config = VideoConfig {
             urls: vec!["http://10.0.0.1:80".parse().unwrap()],
+            headers: Vec::new(),
             library,
             popularity: Popularity::zipf(0.8).unwrap(),
             mix: ClientMix::Table1,

@@ -28,6 +28,7 @@ pub(super) fn config(
     let library = Library::new(videos, video.speed);
     let config = VideoConfig {
         urls,
+        headers: video.header.clone(),
         popularity: video.popularity,
         mix: video.mix,
         bandwidth: video.bandwidth,
@@ -57,7 +58,7 @@ pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
     if found.is_real {
         bail!(
             "--file-set {}: it holds videos that ffmpeg has made, whose sizes do not follow from the set; ask for them by their \
-             playlists: --protocol hls --playlist http://HOST:PORT/v000000/master.m3u8",
+             playlists: --playlist http://HOST:PORT/v000000/master.m3u8",
             folder.display()
         );
     }
@@ -80,7 +81,7 @@ fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
     }
     match (&video.playlist, video.protocol) {
         (Some(url), workload::Delivery::Ranges) => {
-            bail!("--playlist {url}: playlists are those of HLS; add --protocol hls")
+            bail!("--playlist {url}: playlists are those of HLS; use --protocol hls")
         }
         _ => Ok(()),
     }
@@ -166,6 +167,6 @@ mod tests {
         let hls = Video { playlist: playlist.clone(), protocol: Delivery::Hls, ..Video::default() };
         assert_eq!(of(hls).unwrap(), None);
         let error = of(Video { playlist, ..Video::default() }).unwrap_err().to_string();
-        assert!(error.contains("add --protocol hls"), "{error}");
+        assert!(error.contains("use --protocol hls"), "{error}");
     }
 }

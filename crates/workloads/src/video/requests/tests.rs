@@ -56,6 +56,18 @@ fn golden_bytes() {
 }
 
 #[test]
+fn each_request_has_the_given_fields() {
+    let headers = vec!["Cookie: token=abc".parse().unwrap()];
+    let mut video = video(&VideoConfig { headers, ..hls(config()) });
+    let requests = written(&mut video, 7);
+    assert!(
+        requests.len() > 3 && requests.iter().all(|request| request.contains("\r\nCookie: token=abc\r\n"))
+    );
+    let refused = VideoConfig { headers: vec!["range: bytes=0-9".parse().unwrap()], ..config() };
+    assert!(refused.check().unwrap_err().to_string().contains("each chunk is a range of its own"));
+}
+
+#[test]
 fn a_viewer_who_saw_nothing_by_the_end_of_the_load_counts() {
     let config = config();
     let mut video = video(&config);
