@@ -24,7 +24,7 @@
 //! ```text
 //!   --sharing     a key of another thread
 //!   nothing       is asked for and written by message
-//!   read          is looked up in place, without lock or message;   written by message
+//!   read          is looked up in place, without lock or message;   written by message, or in place if its owner sleeps
 //!   something     of the own group: in place under a short lock;    else by message
 //!   everything    in place under a short lock
 //! ```
