@@ -364,10 +364,7 @@ impl Partitions {
         let Keep::Alone(alone) = &self.keep else { return false };
         let parking = alone.parking.get(owner);
         let done = parking.and_then(|parking| {
-            parking.with(|store| match telling {
-                None => operation.execute(store, key, value, now, out),
-                Some(telling) => telling.execute(operation, store, key, value, now, out),
-            })
+            parking.with(|store| execute(operation, telling, store, key, value, now, out))
         });
         done.is_some()
     }
@@ -486,6 +483,23 @@ impl Partitions {
         if let Some(reader) = self.reader() {
             reader.reset_stats();
         }
+    }
+}
+
+/// Carries out an operation, and tells those who watch.
+#[inline]
+pub(crate) fn execute(
+    operation: &Operation,
+    telling: Option<&Telling>,
+    store: &mut Store,
+    key: Key,
+    value: &[u8],
+    now: u32,
+    out: &mut Draft,
+) {
+    match telling {
+        None => operation.execute(store, key, value, now, out),
+        Some(telling) => telling.execute(operation, store, key, value, now, out),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::draft::Draft;
 use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
 use crate::operation::Operation;
-use crate::partitions::Place;
+use crate::partitions::{Place, execute};
 use crate::phase::Phase;
 use crate::replies::Finish;
 use crate::stats::connections::{self, Told};
@@ -139,9 +139,8 @@ impl<R: Reactor> Core<R> {
         let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
         let telling = self.telling(conn, thread);
         let mut draft = Draft::new(buffer, &mut self.loans);
-        self.partitions.with(partition, |store| match &telling {
-            None => operation.execute(store, key, value, now, &mut draft),
-            Some(telling) => telling.execute(operation, store, key, value, now, &mut draft),
+        self.partitions.with(partition, |store| {
+            execute(operation, telling.as_ref(), store, key, value, now, &mut draft);
         });
         self.count_detail(operation.detail(buffer), key.bytes);
         if self.sampler.wants(key.hash) {

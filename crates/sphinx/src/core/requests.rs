@@ -17,7 +17,7 @@ use crate::link;
 use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
 use crate::operation::meta::MetaOperation;
-use crate::partitions::{Partitions, Place};
+use crate::partitions::{Partitions, Place, execute};
 use crate::replies::{self, Finish, Gathering};
 use crate::service::Class;
 
@@ -317,9 +317,8 @@ impl<R: Reactor> Core<R> {
                 let (now, counts) = (self.now, self.prefixes.on);
                 let detail = self.make_with(reactor, client, |partitions, out| {
                     let before = out.len();
-                    partitions.with(partition, |store| match &telling {
-                        None => operation.execute(store, key, value, now, out),
-                        Some(telling) => telling.execute(&operation, store, key, value, now, out),
+                    partitions.with(partition, |store| {
+                        execute(&operation, telling.as_ref(), store, key, value, now, out);
                     });
                     counts.then(|| operation.detail(&out[before..])).flatten()
                 });
