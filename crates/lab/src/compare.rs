@@ -19,8 +19,8 @@ mod ratio;
 
 use results::study::{Axis, FigureKind};
 use results::{
-    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Ratio, Reading, Side,
-    Target, Trial, machine,
+    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Reading, Side, Target,
+    Trial, machine,
 };
 use serde_json::Value;
 use stats::{LEVEL, Looks};
@@ -104,26 +104,22 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
 /// one a figure of a [gate](Comparison::gate) is shown to be that much worse, or each is shown not to be.
 pub(crate) fn is_settled(experiment: &Experiment, margin: Option<f64>) -> bool {
     let [a, b] = &experiment.targets[..] else { return false };
-    let [loads_a, loads_b] =
-        [a, b].map(|target| loads::gather(&Choice { experiment, target: &target.name, folder: "" }));
-    let (pairs, pairing) = (loads::pair(&loads_a, &loads_b), Pairing::of(experiment));
-    let tail = |pair: &Pair<'_>| {
-        let of = |metric: Metric| pair.compare(&|trial: &Trial| metric.reading(trial), pairing).ratio;
-        of(Metric::WindowedP99).or_else(|| of(Metric::P99))
+    let [a, b] = [a, b].map(|target| Choice { experiment, target: &target.name, folder: "" });
+    if let Some(margin) = margin {
+        let gate = results(&a, &b).gate(margin);
+        return !gate.worse.is_empty() || gate.open.is_empty();
+    }
+    let [loads_a, loads_b] = [&a, &b].map(loads::gather);
+    let pairs = loads::pair(&loads_a, &loads_b);
+    let settled = |pair: &Pair<'_>| {
+        let of = |metric: Metric| {
+            pair.compare(&|trial: &Trial| metric.reading(trial), Pairing::of(experiment)).ratio
+        };
+        of(Metric::WindowedP99)
+            .or_else(|| of(Metric::P99))
+            .is_some_and(|ratio| ratio.differs() || ratio.is_alike())
     };
-    let Some(margin) = margin else {
-        let settled = |pair: &Pair<'_>| tail(pair).is_some_and(|ratio| ratio.differs() || ratio.is_alike());
-        return !pairs.is_empty() && pairs.iter().all(settled);
-    };
-    let exceeds = |ratio: Option<Ratio>| ratio.and_then(|ratio| ratio.exceeds(margin));
-    let cpu = |pair: &Pair<'_>| {
-        let point = pair.compare(&processor_time_of, pairing);
-        (point.a.y.is_some() && point.b.y.is_some()).then_some(point.ratio)
-    };
-    let found: Vec<Option<bool>> =
-        pairs.iter().flat_map(|pair| [Some(exceeds(tail(pair))), cpu(pair).map(exceeds)]).flatten().collect();
-    // One figure that is shown to be worse decides.
-    found.contains(&Some(true)) || !found.is_empty() && found.iter().all(|one| *one == Some(false))
+    !pairs.is_empty() && pairs.iter().all(settled)
 }
 
 /// Whether trials belong together in pairs, and how often their comparison was looked at.
