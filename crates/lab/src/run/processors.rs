@@ -56,9 +56,6 @@ pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is
         Cpus::PerThread => {
             // Also the generator's if there are not enough.
             let missing = threads.saturating_sub(apart.server.len());
-            if missing == 0 {
-                return apart;
-            }
             let mut server = apart.server;
             server.extend(apart.generator.iter().copied().take(missing));
             server.sort_unstable();
