@@ -105,7 +105,7 @@ const LOWEST: i32 = 19;
 /// count within a session only.
 fn lower_session() {
     if getsid(None).is_ok_and(|session| session == getpid()) {
-        // Without autogroups there is no such file.
+        // The file is missing in a kernel without autogroups.
         let _ = std::fs::write("/proc/self/autogroup", LOWEST.to_string());
     }
 }

@@ -46,7 +46,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn the_job_ends_as_the_comparison_does() {
     let folder = TempDir::new().unwrap();
-    // In place of the comparison, which takes minutes: what it is asked for, and each way in which it ends.
+    // A stand-in for the comparison, which takes minutes: it prints its arguments and ends with a chosen code.
     let program = folder.path().join("compares");
     fs::write(&program, "#!/bin/sh\necho \"asked for: $*\"\nexit \"$ENDS\"\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
