@@ -231,7 +231,8 @@ impl Sum {
         self.tally.failed += 1;
     }
 
-    /// The last lines: the time of each step, the time of the whole run (steps may overlap), and the test results.
+    /// The last lines: the time of each step, the time of the whole run (steps may overlap), and the test results, with what
+    /// failed tests printed.
     fn closing(&self, together: Duration) -> String {
         let times: Vec<String> =
             self.times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
@@ -248,6 +249,7 @@ impl Sum {
         let unstable = self.tally.unstable.iter();
         lines.extend(unstable.map(|test| format!("unstable (failed beside others, passed alone): {test}")));
         lines.extend(self.tally.skipped.iter().map(|what| format!("skipped: {what}")));
+        lines.extend(self.tally.failures.iter().map(|what| format!("failed: {what}")));
         lines.push(format!(
             "{} passed, {} failed, {} skipped\n",
             self.tally.passed,

@@ -20,6 +20,11 @@ pub enum Error {
         "trial {id} on {target} did not end within {allowed_s:.0} s and was stopped; is the server stuck? {message}"
     )]
     Stuck { id: String, target: String, allowed_s: f64, message: String },
+    #[error(
+        "trial {id} on {target} did not end within {allowed_s:.0} s and was stopped: its generator was ready to run and had no \
+         processor for {waited_s:.0} s; other processes keep the processors busy (`top` names them)"
+    )]
+    Starved { id: String, target: String, allowed_s: f64, waited_s: f64 },
     #[error("{name} ended while it was measured{message}")]
     ServerGone { name: String, message: String },
     #[error("{target}: no maximum throughput was found to take shares of: {reason}")]
@@ -110,7 +115,7 @@ impl Error {
 
     /// Whether host or generator kept the run from an answer: another try may have one.
     pub fn is_not_measurable(&self) -> bool {
-        matches!(self, Error::NoThroughput { ended_early: true, .. })
+        matches!(self, Error::NoThroughput { ended_early: true, .. } | Error::Starved { .. })
     }
 
     /// Whether the run was interrupted.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use host::threads::{self, Thread};
 use launch::{Interrupt, Interrupted, OwnFolder, Process};
 use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
@@ -185,18 +186,19 @@ impl Generator {
                 return if is_kept { Ok(()) } else { Err(Interrupted(cause).into()) };
             }
             if started.elapsed() > allowed {
+                let (id, target, allowed_s) = (id.into(), target.into(), allowed.as_secs_f64());
+                let waited = waited_for_processor(Path::new("/"), process.pid());
+                if waited > started.elapsed() / 2 {
+                    let waited_s = waited.as_secs_f64();
+                    return Err(Error::Starved { id, target, allowed_s, waited_s });
+                }
                 let last = process.stop(GRACE).map(|ended| ended.stderr).unwrap_or_default();
                 let message = if last.is_empty() {
                     String::new()
                 } else {
                     format!("Its last words: {}", last.join("\n  "))
                 };
-                return Err(Error::Stuck {
-                    id: id.into(),
-                    target: target.into(),
-                    allowed_s: allowed.as_secs_f64(),
-                    message,
-                });
+                return Err(Error::Stuck { id, target, allowed_s, message });
             }
             let mut lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
             for asked in lines.extract_if(.., |line| line.starts_with(WINDOW)) {
@@ -281,6 +283,13 @@ impl Generator {
     }
 }
 
+/// The longest time that a thread of this process was ready to run without a processor; 0 if unknown.
+fn waited_for_processor(root: &Path, pid: u32) -> Duration {
+    let threads = threads::of(root, &[pid]).into_iter();
+    let waited = threads.filter_map(|(pid, tid)| Some(Thread::read(root, pid, tid)?.waiting_ns)).max();
+    Duration::from_nanos(waited.unwrap_or(0))
+}
+
 /// The error output of a failed generator, without the program's name, which the caller prints again.
 fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String {
     let lines = match process.wait_success(Duration::ZERO) {
@@ -302,4 +311,21 @@ fn descriptors() -> usize {
 pub fn connections(spec: &Spec) -> usize {
     let most = spec.connections();
     if spec.workload.is_unlimited() { most.min(descriptors() / 2) } else { most }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_that_waited_longest_counts() {
+        let root = tempfile::tempdir().unwrap();
+        for (tid, schedstat) in [(7, "1500 20 3"), (8, "9000000000 5000000000 4")] {
+            let task = root.path().join(format!("proc/7/task/{tid}"));
+            std::fs::create_dir_all(&task).unwrap();
+            std::fs::write(task.join("schedstat"), schedstat).unwrap();
+        }
+        assert_eq!(waited_for_processor(root.path(), 7), Duration::from_secs(5));
+        assert_eq!(waited_for_processor(root.path(), 8), Duration::ZERO);
+    }
 }

@@ -14,8 +14,8 @@ use units::{Nanos, Time};
 
 /// How long the reader does not look.
 const ABSENT: Duration = Duration::from_millis(3);
-/// Largest error of the conversion from the wall clock.
-const SLACK: Nanos = Nanos::from_micros(5);
+/// Steps of the wall clock up to this length are not counted as steps.
+const UNCOUNTED: Nanos = Nanos::from_micros(1);
 
 #[derive(Default)]
 struct Reader {
@@ -51,6 +51,7 @@ fn check<R: Reactor>(reactor: &mut R, reader: &mut Reader, name: &str, mut send:
     let mut stamped = 0;
     // The kernel begins to stamp a moment after the first socket has asked.
     for round in 0..1_000 {
+        let steps = reactor.receive_clock().steps;
         let before = monotonic_now();
         send();
         let after = monotonic_now();
@@ -60,9 +61,12 @@ fn check<R: Reactor>(reactor: &mut R, reader: &mut Reader, name: &str, mut send:
         let (at, came, bytes) = reader.got.remove(0);
         assert!(reader.got.is_empty() && bytes == b"pong", "{name}: {bytes:?}");
         assert!(at >= looked, "{name}");
-        let Some(came) = came else { continue };
+        let clock = reactor.receive_clock();
+        // Where the wall clock was set meanwhile, a stamp is wrong by as much.
+        let Some(came) = came.filter(|_| clock.steps == steps) else { continue };
+        let slack = clock.error + UNCOUNTED;
         assert!(
-            before - SLACK <= came && came <= after + SLACK,
+            before - slack <= came && came <= after + slack,
             "{name}, {round}: {before:?} {came:?} {after:?}"
         );
         stamped += 1;
@@ -90,7 +94,9 @@ fn streams<R: Reactor>(mut reactor: R, name: &str) {
     writer.join().unwrap();
     let all: Vec<u8> = reader.got.iter().flat_map(|(_, _, bytes)| bytes.iter().copied()).collect();
     assert!(all == large, "{name}: {} bytes", all.len());
-    assert!(reader.got.iter().all(|(at, came, _)| came.is_some_and(|came| came <= *at)), "{name}");
+    // A kernel that is short of room for a queue copies its packets together, and their stamps are lost.
+    assert!(reader.got.iter().all(|(at, came, _)| came.is_none_or(|came| came <= *at)), "{name}");
+    assert!(reader.got.iter().any(|(_, came, _)| came.is_some()), "{name}");
     assert!(reactor.receive_clock().error < Nanos::from_millis(1), "{name}");
 }
 

@@ -252,9 +252,11 @@ pub(super) fn run(
                     if of_it.failed > 0 {
                         writeln!(out, "{said}{}: {status}: {}", program.name, program.words.join(" "))?;
                         // A program that died has failures without a name.
-                        if failures.len() as u64 == of_it.failed {
-                            failed.push((program, failures));
+                        let are_named = failures.len() as u64 == of_it.failed;
+                        if again && are_named {
+                            failed.push((program, failures, said));
                         } else {
+                            tally.failures.push(format!("{}: {}", program.name, excerpt(&said)));
                             well = false;
                         }
                     }
@@ -267,9 +269,14 @@ pub(super) fn run(
                 }
             }
         }
-        let few = failed.iter().map(|(_, failures)| failures.len()).sum::<usize>() <= MOST_AGAIN;
-        for (program, failures) in failed {
-            well &= again && few && once_more(&program, &failures, tally, out)?;
+        let few = failed.iter().map(|(_, failures, _)| failures.len()).sum::<usize>() <= MOST_AGAIN;
+        for (program, failures, said) in failed {
+            if few {
+                well &= once_more(&program, &failures, tally, out)?;
+            } else {
+                tally.failures.push(format!("{}: {}", program.name, excerpt(&said)));
+                well = false;
+            }
         }
         Ok(well)
     })
@@ -294,8 +301,30 @@ fn once_more(
         tally.failed -= count;
         tally.passed += count;
         tally.unstable.extend(failures.iter().map(|test| format!("{}: {test}", program.name)));
+    } else {
+        tally.failures.push(format!("{}: {}", program.name, excerpt(&ended.said)));
     }
     Ok(well)
+}
+
+/// Lines of a failed program's output that are repeated at the end of a run.
+const EXCERPT: usize = 30;
+
+/// What failed tests printed, without stack traces; of a program without a harness, its last lines.
+fn excerpt(said: &str) -> String {
+    let is_traced = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("at ")
+            || line.split_once(": ").is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+    };
+    let lines = said.lines().filter(|line| !line.trim().is_empty() && !is_traced(line));
+    let mut lines: Vec<&str> = lines.skip_while(|line| !line.starts_with("---- ")).collect();
+    if lines.is_empty() {
+        lines = said.lines().collect();
+        lines.drain(..lines.len().saturating_sub(EXCERPT));
+    }
+    lines.truncate(EXCERPT);
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -374,6 +403,7 @@ mod tests {
             let mut tally = Tally::default();
             assert!(!run(vec![program], 2, false, &mut tally, &mut out).unwrap());
             assert_eq!((tally.passed, tally.failed), (1, tests as u64), "once");
+            assert!(tally.failures[0].starts_with("p: test t0 ... FAILED"), "{:?}", tally.failures);
         };
         let passes = "echo \"test result: ok. $(($# - 1)) passed; 0 failed\"";
         check(1, passes, (true, 2, 0, 1));
@@ -381,6 +411,18 @@ mod tests {
         check(2, "echo 'test result: FAILED. 1 passed; 1 failed'; exit 101", (false, 1, 2, 0));
         check(1, "echo 'test result: ok. 0 passed; 0 failed'", (false, 1, 1, 0));
         check(MOST_AGAIN + 1, passes, (false, 1, 6, 0));
+    }
+
+    #[test]
+    fn an_excerpt_has_what_failed_tests_printed() {
+        let said = "test a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nleft: 1\nright: 2\n\
+                    stack backtrace:\n   0: __rustc::rust_begin_unwind\n             at /rustc/x.rs:1:2\n\n\
+                    failures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed\n";
+        let expect = "---- b stdout ----\nleft: 1\nright: 2\nstack backtrace:\nfailures:\n    b\n\
+                      test result: FAILED. 1 passed; 1 failed";
+        assert_eq!(excerpt(said), expect);
+        let lines: Vec<String> = (0..2 * EXCERPT).map(|n| format!("line {n}")).collect();
+        assert_eq!(excerpt(&lines.join("\n")), lines[EXCERPT..].join("\n"));
     }
 
     #[test]

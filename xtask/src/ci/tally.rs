@@ -7,6 +7,8 @@ pub(super) struct Tally {
     pub(super) skipped: Vec<String>,
     /// Tests that failed beside others and passed alone.
     pub(super) unstable: Vec<String>,
+    /// What failed tests printed last, a few lines of each program.
+    pub(super) failures: Vec<String>,
     /// Tests that the harness ignored; it prints their reasons itself.
     ignored: u64,
     /// The part of the output that the next line belongs to.
@@ -89,6 +91,7 @@ impl Tally {
         self.ignored += other.ignored;
         self.skipped.extend(other.skipped);
         self.unstable.extend(other.unstable);
+        self.failures.extend(other.failures);
     }
 
     /// Notes one thing that was left out.
