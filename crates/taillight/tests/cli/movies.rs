@@ -214,13 +214,13 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     let says =
         |words: &str| row(&two.state(), "back", 0)["ended"].as_str().is_some_and(|how| how.contains(words));
     await_that(|| says("exit status: 1") && says("last words"));
-    let (code, said) = two.run(&["status"]);
-    assert!(
-        code == Some(1) && said.contains("two runs in part") && said.contains("back.0 ended ("),
-        "{said}"
-    );
+    // Between its ends it is there for a moment, and the kernel may even take a connection for it.
+    await_that(|| {
+        let (code, said) = two.run(&["status"]);
+        code == Some(1) && said.contains("two runs in part") && said.contains("back.0 ended (")
+    });
     fs::remove_file(die).unwrap();
-    await_that(|| row(&two.state(), "back", 0)["restarts"] == 1);
+    await_that(|| row(&two.state(), "back", 0)["restarts"].as_u64() >= Some(1));
     let state = two.state();
     assert_eq!(row(&state, "back", 0)["address"], back["address"], "its callers find it again");
     for (name, instance) in [("back", 1), ("front", 0)] {
