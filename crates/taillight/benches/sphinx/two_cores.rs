@@ -2,8 +2,6 @@
 //!
 //! Source: ANCS'19 §IV: clients in a closed loop, few to many connections, reads and updates.
 
-use rustix::process::nice;
-
 use crate::Setting;
 use crate::contestant::{Contestant, Kind, turns};
 use crate::load::Load;
@@ -18,11 +16,7 @@ pub(crate) fn run(setting: &Setting) {
     // A floor of two threads is a cluster of two partitions, not the same service.
     all.retain(|contestant| contestant.kind != Kind::Floor);
     setting.fill(&all, &Load::new("get", 1));
-    // Children inherit it: the generator comes before the servers, which were started without.
-    match nice(-15) {
-        Ok(_) => println!("The generator has a nice value of -15 and sleeps between arrivals."),
-        Err(error) => println!("The generator has no priority over the servers: {error}."),
-    }
+    println!("The generator has a thread on each core and yields to the servers: it sleeps, with a nice value of 19.");
     let mut in_short = Vec::new();
     for operation in ["get", "set"] {
         let figures = ["requests per second", "server CPU per request", "windowed p99"];
@@ -33,7 +27,7 @@ pub(crate) fn run(setting: &Setting) {
         });
         for connections in CONNECTIONS {
             let mut load = Load { connections, ..Load::of_filled(operation, setting.seconds) };
-            load.more.extend(["--pace", "sleep"].map(Into::into));
+            load.more.extend(["--threads", "2", "--pace", "yield"].map(Into::into));
             let [mut krps, mut cpu, mut p99]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
             for round in 0..setting.rounds {
