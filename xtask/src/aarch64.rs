@@ -57,6 +57,7 @@ const CORE: [&str; 19] = [
     "stats",
     "audit",
     "proto-memcache",
+    "proto-h2",
     "proto-http",
     "proto-resp",
     "cache-store",

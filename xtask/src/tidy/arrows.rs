@@ -16,6 +16,7 @@ pub(super) const PURE: &[&str] = &[
     "audit",
     "proto-memcache",
     "proto-http",
+    "proto-h2",
     "proto-resp",
     "cache-store",
     "datasets",
