@@ -77,8 +77,9 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) session: Option<Session<J>>,
     /// Whether each message is a datagram.
     pub(crate) datagram: bool,
-    /// Requests that may be in flight on it.
+    /// Requests that may be in flight on it, and how many by the plan: the server may take fewer.
     pub(crate) places: usize,
+    pub(crate) depth: usize,
     /// Requests that each socket may take in all, and that this one may still take.
     pub(crate) quota: u64,
     pub(crate) left: u64,
@@ -92,6 +93,8 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) free_late: Nanos,
     /// Bytes of an answer that is not whole.
     pub(crate) partial: Vec<u8>,
+    /// When bytes were last received, where answers name their requests.
+    pub(crate) heard: Time,
     pub(crate) wire: Wire,
     /// The serial of the last request, and of the last one before this socket.
     pub(crate) last_serial: u64,
@@ -128,12 +131,14 @@ impl<J, Wire: Default> Connection<J, Wire> {
         now: Time,
     ) -> Connection<J, Wire> {
         let quota = quota.filter(|_| !datagram).unwrap_or(u64::MAX);
+        // Half of the tags may be in use at once, so that a free one is soon found.
+        let depth = if datagram { depth.min(TAGS as usize / 2) } else { depth };
         Connection {
             endpoint: endpoint as u16,
             session: None,
             datagram,
-            // Half of the tags may be in use at once, so that a free one is soon found.
-            places: if datagram { depth.min(TAGS as usize / 2) } else { depth },
+            places: depth,
+            depth,
             quota,
             left: quota,
             link: Link::Connecting(conn),
@@ -142,6 +147,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
             free_since: now,
             free_late: Nanos::ZERO,
             partial: Vec::new(),
+            heard: now,
             wire: Wire::default(),
             last_serial: 0,
             before_socket: 0,
@@ -203,7 +209,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
     /// Resets the state of the last socket; the caller accounts for requests in flight.
     pub(crate) fn reset(&mut self, link: Link, now: Time) {
         self.link = link;
-        self.left = self.quota;
+        (self.left, self.places) = (self.quota, self.depth);
         self.partial.clear();
         self.wire = Wire::default();
         self.before_socket = self.last_serial;
@@ -228,6 +234,31 @@ impl<J, Wire: Default> Connection<J, Wire> {
             }
         }
         self.last_serial
+    }
+
+    /// The number of a request among those of this socket, from 1 on.
+    #[inline]
+    pub(crate) fn number(&self, serial: u64) -> u32 {
+        (serial - self.before_socket) as u32
+    }
+
+    /// The place in flight of the request of this number on this socket.
+    #[inline]
+    pub(crate) fn place_of(&self, number: u32) -> Option<usize> {
+        let serial = self.before_socket + u64::from(number);
+        match self.in_flight.front() {
+            Some(oldest) if oldest.serial == serial => Some(0),
+            _ => self.in_flight.binary_search_by_key(&serial, |request| request.serial).ok(),
+        }
+    }
+
+    /// From `now` on the server takes so many requests at once.
+    pub(crate) fn limit(&mut self, places: usize, now: Time) {
+        let had_place = self.in_flight.len() < self.places;
+        self.places = self.depth.min(places);
+        if !had_place && self.in_flight.len() < self.places {
+            self.free_since = now;
+        }
     }
 
     /// A place falls free at `at`: if none was, it can take another request since then.

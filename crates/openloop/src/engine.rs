@@ -15,6 +15,7 @@ mod plan;
 mod reading;
 mod requests;
 mod sessions;
+mod streams;
 
 use std::io;
 use std::sync::Arc;
@@ -193,7 +194,9 @@ impl<W: Workload> Engine<W> {
                 let datagram = endpoint.address.is_datagram();
                 self.note_slot(conn, self.connections.len());
                 let now = reactor.now();
-                let may = (self.plan.depth, self.plan.per_connection);
+                // Numbers of requests are of 30 bits.
+                let quota = self.plan.per_connection.or(W::MULTIPLEXED.then_some(1 << 30));
+                let may = (self.plan.depth, quota);
                 self.connections.push(Connection::new(number, datagram, conn, may, now));
                 self.recording.note_connection(number);
             }
@@ -386,6 +389,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
                     if let Some(session) = &mut self.connections[index].session {
                         session.connected = true;
                     }
+                    self.speak(reactor, index);
                     self.send_waiting(reactor, index);
                     self.note_idle(index);
                 }
@@ -444,6 +448,8 @@ impl<W: Workload> Engine<W> {
                 self.lose_datagrams(index, now, waited);
                 self.send_waiting(reactor, index);
                 self.note_idle(index);
+            } else if W::MULTIPLEXED && connection.heard > oldest.sent {
+                self.lose_answers(reactor, index, now, waited);
             } else {
                 self.time_out(reactor, index, now);
             }

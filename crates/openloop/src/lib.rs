@@ -38,7 +38,7 @@ pub use recorder::{
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};
 pub use traced::{Moments, SendTimes, Traced};
-pub use workload::{Closed, Fault, Parsed, Parts, Then, Unasked, Workload};
+pub use workload::{Belongs, Closed, Fault, Parsed, Parts, Then, Unasked, Workload};
 
 /// The limits of verdicts, with their reasons.
 pub fn limits() -> Vec<units::Limit> {

@@ -16,6 +16,11 @@ pub trait Workload {
     /// datagram may be a part of an answer.
     type Wire: Default;
 
+    /// Whether answers on a stream name their requests and come in any order, mixed with each other and with messages
+    /// about the connection, as with HTTP/2. Then [`Workload::open`] writes the requests, [`Workload::belongs`] says
+    /// whose the next bytes are, and there are no sessions.
+    const MULTIPLEXED: bool = false;
+
     /// The names of the operations; [`Workload::draw`] returns an index into it.
     fn operations(&self) -> Vec<String>;
 
@@ -45,6 +50,31 @@ pub trait Workload {
     fn last_request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>) {
         self.request(job, tag, out);
     }
+
+    /// As [`Workload::request`], where answers name their requests: `number` is 1 for the first on the connection and
+    /// counts on, and `last` says whether it is the last one.
+    fn open(
+        &mut self,
+        _: &mut Self::Job,
+        _: &mut Self::Wire,
+        (_number, _last): (u32, bool),
+        _out: &mut Vec<u8>,
+    ) {
+        unreachable!("only a multiplexed workload is asked for this");
+    }
+
+    /// Whose the bytes at the front of `bytes` are, where answers name their requests.
+    ///
+    /// If they are a request's, [`Workload::response`] is called for it with the same bytes.
+    fn belongs(&mut self, _: &mut Self::Wire, _bytes: &[u8]) -> Belongs {
+        unreachable!("only a multiplexed workload is asked for this");
+    }
+
+    /// Appends what the connection itself has to say: when it is established, and after received bytes.
+    fn speak(&mut self, _: &mut Self::Wire, _out: &mut Vec<u8>) {}
+
+    /// The request of this number has timed out: its answer is no longer waited for, and the connection goes on.
+    fn cancel(&mut self, _: &mut Self::Wire, _number: u32) {}
 
     /// Looks for the answer to `job` at the front of `bytes`, on a stream.
     ///
@@ -231,6 +261,35 @@ impl<J> Then<J> {
     pub(crate) fn ends_connection(&self) -> bool {
         matches!(self, Then::Close | Then::Anew { .. })
     }
+}
+
+/// Whose received bytes are, where answers name their requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Belongs {
+    /// More bytes must tell.
+    Unknown,
+    /// They are the connection's, or a request's that has ended, and this many are processed.
+    Connection(usize),
+    /// The same, and the server takes at most so many requests at once from now on.
+    Places {
+        /// The bytes processed.
+        used: usize,
+        /// The requests.
+        places: usize,
+    },
+    /// The same, and the server takes no more requests on this connection.
+    Leaving {
+        /// The bytes processed.
+        used: usize,
+        /// The last request that it has begun with; 0 for none.
+        last: u32,
+        /// Why those after it fail. `None`: they are sent again on the next connection.
+        fault: Option<Fault>,
+    },
+    /// The request's of this number, which is in flight.
+    Request(u32),
+    /// They are not of this protocol; the connection is closed.
+    Garbage(String),
 }
 
 /// Result of a request whose connection was closed: the fault of the answer, if any, and the next action.

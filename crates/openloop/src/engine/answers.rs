@@ -42,6 +42,11 @@ impl<W: Workload> Engine<W> {
             self.receive_gap = self.last_gap;
             self.match_datagram(index, done, bytes);
             Ok(())
+        } else if W::MULTIPLEXED {
+            self.connections[index].heard = at;
+            let matched = self.match_streams(index, done, bytes);
+            self.speak(reactor, index);
+            matched
         } else {
             self.match_answers(index, done, bytes)
         };

@@ -225,7 +225,10 @@ impl<W: Workload> Engine<W> {
             self.workload.greeting(out);
         }
         connection.left -= 1;
-        if connection.left > 0 {
+        if W::MULTIPLEXED {
+            let place = (connection.number(serial), connection.left == 0);
+            self.workload.open(&mut request.job, &mut connection.wire, place, out);
+        } else if connection.left > 0 {
             self.workload.request(&mut request.job, tag, out);
         } else {
             self.workload.last_request(&mut request.job, tag, out);

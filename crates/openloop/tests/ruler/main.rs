@@ -13,6 +13,7 @@ mod death;
 mod generator_fault;
 mod host;
 mod live_reporter;
+mod multiplexed;
 mod parts;
 mod property;
 mod queueing;
