@@ -15,6 +15,7 @@
 mod binary;
 mod datagram;
 mod dialect;
+mod http2;
 mod resp;
 mod server;
 

@@ -1,7 +1,7 @@
 use proto_http::Version;
 use proto_http::server::{self, Parse};
 
-use crate::null::{binary, resp};
+use crate::null::{binary, http2, resp};
 
 /// The longest line that is read; longer lines are cut, which bounds a connection's memory.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -17,7 +17,7 @@ pub enum Dialect {
         /// The value that every key has.
         value: Vec<u8>,
     },
-    /// HTTP/1.1: every request is answered with status 200 and this.
+    /// HTTP/1.1, and HTTP/2 without TLS: every request is answered with status 200 and this.
     Http {
         /// The head of an answer, but for the empty line.
         head: Vec<u8>,
@@ -50,6 +50,9 @@ impl Dialect {
             return resp::request(bytes);
         }
         if let Dialect::Http { .. } = self {
+            if http2::speaks(bytes) {
+                return http2::request(bytes);
+            }
             return match server::request(bytes) {
                 Parse::NeedMore => None,
                 Parse::Done { consumed, .. } => Some(consumed),
@@ -80,6 +83,7 @@ impl Dialect {
         match self {
             Dialect::Lines => out.extend_from_slice(b"ok\n"),
             Dialect::Memcached { value } => Self::answer_memcached(value, request, out),
+            Dialect::Http { body, .. } if http2::speaks(request) => http2::answer(request, body, out),
             Dialect::Http { head, body } => {
                 let Parse::Done { request, .. } = server::request(request) else {
                     out.extend_from_slice(BAD_REQUEST);
