@@ -20,7 +20,7 @@ use serde::Serialize;
 use trial::{Clocks, Watch};
 use units::{Nanos, Time};
 use workloads::null::Null;
-use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
+use workloads::web::{Checked, Http, Pages, Verify, Web, WebConfig};
 
 use crate::known::{self, Server};
 use crate::stalls::{self, Stalled, Stalls};
@@ -156,6 +156,7 @@ fn pages(server: SocketAddr) -> Result<Web> {
         headers: Vec::new(),
         body: None,
         verify: Verify::None,
+        http: Http::V1,
         requests_per_connection: None,
         seed: 1,
     };

@@ -25,7 +25,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use units::{Nanos, Time};
 
-pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, server_config};
+pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, offering, server_config};
 #[cfg(feature = "made-up")]
 pub use made_up::MadeUp;
 pub use words::{Failure, Peer};

@@ -46,7 +46,7 @@ pub use social::{Assets, Site, SiteCache, Social, Users};
 pub use social_mix::{OperationShare, SocialLimits, SocialMix, SocialOperation};
 pub use video::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing, Video};
 pub use video_set::{ByteShare, VideoSet};
-pub use web::{Verify, Web};
+pub use web::{Http, Verify, Web};
 
 /// Declares [`Workload`] and [`Kind::ALL`] from the type, name and description of each.
 macro_rules! workloads {

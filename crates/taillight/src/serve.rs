@@ -67,7 +67,8 @@ struct NullArgs {
     /// Processor to pin the server to [default: not pinned].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What to speak: lines (any line is answered 'ok'), memcached (every get hits) or http (every page is there).
+    /// What to speak: lines (any line is answered 'ok'), memcached (every get hits) or http (every page is there, by
+    /// HTTP/1.1 or 2).
     #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached", "http"])]
     dialect: String,
     /// Answer memcached over UDP, too, on the same port.

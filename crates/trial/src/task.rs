@@ -68,10 +68,10 @@ impl Task {
     /// TLS settings of the connections, if encrypted.
     pub(crate) fn tls(&self) -> Result<Option<TlsClient>> {
         match self.urls.first() {
-            None => tls::client(&self.spec.generator.tls, &self.names[0].host, false),
+            None => tls::client(&self.spec.generator.tls, &self.names[0].host, false, &[]),
             Some(url) => {
                 tls::check(&self.spec.generator.tls, &self.urls)?;
-                tls::client(&self.spec.generator.tls, &url.host, url.https)
+                tls::client(&self.spec.generator.tls, &url.host, url.https, self.spec.workload.alpn())
             }
         }
     }

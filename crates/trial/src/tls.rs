@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use proto_http::Url;
 use reactor::Address;
-use reactor::tls::{Failure, Identity, Peer, Trust, client_config};
+use reactor::tls::{Failure, Identity, Peer, Trust, client_config, offering};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use spec::Tls;
@@ -53,10 +53,10 @@ pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
 }
 
 /// TLS settings, or `None` for plain connections. `host` is the name of the target, `wanted` whether its URL asks for
-/// TLS: then the machine's own authorities are trusted unless others are given.
+/// TLS: then the machine's own authorities are trusted unless others are given. `alpn`: the protocols to offer.
 ///
 /// Errors: a file that is not PEM of its kind, or an invalid name.
-pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsClient>> {
+pub(crate) fn client(tls: &Tls, host: &str, wanted: bool, alpn: &[&str]) -> Result<Option<TlsClient>> {
     let trust = match (&tls.tls_ca, tls.tls_insecure) {
         (Some(file), _) => Trust::Authorities(file),
         (None, true) => Trust::AnyCertificateInsecurely,
@@ -77,7 +77,7 @@ pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsCl
         (Some(certificates), Some(key)) => Some(Identity { certificates, key }),
         _ => None,
     };
-    let config = client_config(trust, identity)?;
+    let config = offering(client_config(trust, identity)?, alpn);
     // A zone does not belong to a name.
     let host = host.split_once('%').map_or(host, |(host, _)| host);
     let name = tls.tls_name.as_deref().unwrap_or(host).to_owned();
@@ -101,7 +101,8 @@ pub(crate) fn control(
     })
 }
 
-/// `stream`, with TLS over it if requested.
+/// `stream`, with TLS over it if requested. If protocols are offered, the first write fails unless the server selects
+/// the first of them.
 pub(crate) fn encrypted<S: Stream + 'static>(
     stream: S,
     tls: Option<&TlsClient>,
@@ -109,11 +110,39 @@ pub(crate) fn encrypted<S: Stream + 'static>(
     let Some(tls) = tls else { return Ok(Box::new(stream)) };
     let session =
         ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
-    Ok(Box::new(Explained(StreamOwned::new(session, stream))))
+    let wanted = tls.config.alpn_protocols.first().cloned();
+    Ok(Box::new(Explained { stream: StreamOwned::new(session, stream), wanted }))
+}
+
+/// The server speaks TLS and another protocol over it than the wanted one.
+fn not_selected(wanted: &[u8], selected: Option<&[u8]>) -> io::Error {
+    let name = |name: &[u8]| format!("'{}'", name.escape_ascii());
+    let selected = selected.map_or("no protocol".into(), name);
+    let wanted = name(wanted);
+    io::Error::other(format!(
+        "the server selected {selected} in TLS's negotiation (ALPN) and not {wanted}; leave out --http 2, or enable \
+         HTTP/2 in the server"
+    ))
 }
 
 /// A stream whose errors are sentences.
-struct Explained<S: Stream>(StreamOwned<ClientConnection, S>);
+struct Explained<S: Stream> {
+    stream: StreamOwned<ClientConnection, S>,
+    /// The protocol that the server has to select.
+    wanted: Option<Vec<u8>>,
+}
+
+impl<S: Stream> Explained<S> {
+    /// Ends the handshake, and checks what it has selected.
+    fn negotiate(&mut self, wanted: &[u8]) -> io::Result<()> {
+        let StreamOwned { conn, sock } = &mut self.stream;
+        while conn.is_handshaking() {
+            conn.complete_io(sock)?;
+        }
+        let selected = conn.alpn_protocol();
+        if selected == Some(wanted) { Ok(()) } else { Err(not_selected(wanted, selected)) }
+    }
+}
 
 fn explained(error: io::Error) -> io::Error {
     Failure::explained(error, Peer::Server)
@@ -121,17 +150,20 @@ fn explained(error: io::Error) -> io::Error {
 
 impl<S: Stream> Read for Explained<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer).map_err(explained)
+        self.stream.read(buffer).map_err(explained)
     }
 }
 
 impl<S: Stream> Write for Explained<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(explained)
+        if let Some(wanted) = self.wanted.take() {
+            self.negotiate(&wanted).map_err(explained)?;
+        }
+        self.stream.write(bytes).map_err(explained)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(explained)
+        self.stream.flush().map_err(explained)
     }
 }
 

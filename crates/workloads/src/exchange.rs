@@ -41,6 +41,8 @@ pub enum ExchangeError {
     Plain { server: String, found: Stranger },
     #[error("{server}: {problem}")]
     Garbage { server: String, problem: Defect },
+    #[error("{server}: {problem}")]
+    Frames { server: String, problem: String },
     #[error("{server} answered with more than {most} B")]
     TooLong { server: String, most: usize },
     #[error("the connection to {server} failed: {source}")]
@@ -103,14 +105,7 @@ pub fn exchange(
     stream: &mut (impl Read + Write),
 ) -> Result<Answer, ExchangeError> {
     let name = || server.to_owned();
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ExchangeError::Silent { server: name() },
-        io::ErrorKind::ConnectionReset
-        | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::UnexpectedEof => ExchangeError::Closed { server: name(), encrypted },
-        _ => ExchangeError::Io { server: name(), source },
-    };
+    let failed = |source: io::Error| failed((server, encrypted), source);
     let written = stream.write_all(request).and_then(|()| stream.flush());
     let (mut parser, mut looked) = (ResponseParser::default(), Looked { most, ..Looked::default() });
     let (mut received, mut piece, mut all) = (Vec::new(), [0; 16 * 1024], 0);
@@ -162,8 +157,21 @@ pub fn exchange(
     }
 }
 
+/// Why a stream to a server failed.
+pub(crate) fn failed((server, encrypted): (&str, bool), source: io::Error) -> ExchangeError {
+    let server = server.to_owned();
+    match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ExchangeError::Silent { server },
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::UnexpectedEof => ExchangeError::Closed { server, encrypted },
+        _ => ExchangeError::Io { server, source },
+    }
+}
+
 /// The server that begins with these bytes, which are not HTTP, and with those that follow.
-fn stranger(server: &str, received: Vec<u8>, stream: &mut impl Read) -> Option<ExchangeError> {
+pub(crate) fn stranger(server: &str, received: Vec<u8>, stream: &mut impl Read) -> Option<ExchangeError> {
     let found = Stranger::read(received, "an HTTP request", stream)?;
     let found = Some(found).filter(|found| found.peer != Peer::Http)?;
     Some(ExchangeError::Other { server: server.into(), found })

@@ -119,7 +119,8 @@ impl Peer {
             Peer::Redis => format!("measure it by taillight load cache --protocol resp --target {server}"),
             Peer::Tls => format!("write https://{server}/"),
             Peer::Http => format!("write http://{server}/"),
-            _ => "give the URL of an HTTP/1.1 server".into(),
+            Peer::Http2 => "add --http 2".into(),
+            _ => "give the URL of an HTTP server".into(),
         }
     }
 }

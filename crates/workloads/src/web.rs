@@ -11,6 +11,7 @@ mod files;
 mod pages;
 mod probe;
 mod requests;
+mod streams;
 
 pub use crate::exchange::ExchangeError as ProbeError;
 pub use crate::status::{CUT_OFF, is_status};
@@ -21,4 +22,5 @@ pub use files::{Content, FileSet};
 pub use pages::{Listed, Pages};
 pub use probe::{Probe, Redirect};
 pub use requests::{Checked, Job, Web};
-pub use spec::workload::Verify;
+pub use spec::workload::{Http, Verify};
+pub use streams::{StreamWire, WebStreams};

@@ -10,9 +10,10 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: name, Debian package, and the tests skipped without it.
-const PACKAGES: [(&str, &str, &str); 27] = [
+const PACKAGES: [(&str, &str, &str); 28] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
+    ("nghttpd", "nghttp2-server", "the test of HTTP/2 against nghttp2's server"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
     ("redis-server", "redis-server", "the tests against a real Redis"),
     ("redis-cli", "redis-tools", "the test of RESP with the command line of Redis"),

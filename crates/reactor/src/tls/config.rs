@@ -49,6 +49,13 @@ pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Re
     }))
 }
 
+/// The same, offering these protocols (ALPN), the preferred first.
+pub fn offering(config: Arc<ClientConfig>, protocols: &[&str]) -> Arc<ClientConfig> {
+    let mut config = Arc::unwrap_or_clone(config);
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    Arc::new(config)
+}
+
 /// The clients that a server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clients {

@@ -17,6 +17,11 @@ pub trait Facts {
         false
     }
 
+    /// The protocols that TLS offers to its servers (ALPN); the first has to be selected. None: nothing is negotiated.
+    fn alpn(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The target if none is named, as on the command line; `None`: that of the command. `has` tells whether a program is
     /// installed.
     fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<String> {

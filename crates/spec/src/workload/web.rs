@@ -33,6 +33,11 @@ pub struct Web {
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because the target's own URL is asked for unless paths are listed"))]
     pub urls: Option<PathBuf>,
+    /// The version of HTTP: 1.1, or 2, over TLS by its negotiation (ALPN) and else without asking. With 2, --depth N is the
+    /// number of streams at once on a connection.
+    #[arg(long, default_value_t = Http::V1, value_name = "1.1|2")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: wrk, which speaks HTTP/1.1 only"))]
+    pub http: Http,
     /// Close a connection after this number of requests and open another, for which the next request waits [default:
     /// connections stay open].
     #[arg(long, value_name = "N", value_parser = |text: &str| units::count::<u64>(text, 1..=u64::MAX))]
@@ -80,6 +85,7 @@ impl Default for Web {
             files_seed: 1,
             file_set: None,
             urls: None,
+            http: Http::V1,
             requests_per_connection: None,
             method: Method::get(),
             body: None,
@@ -91,6 +97,44 @@ impl Default for Web {
         }
     }
 }
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http {
+    /// HTTP/1.1: answers come in the order of the requests.
+    #[default]
+    V1,
+    /// HTTP/2: each request has a stream of its own.
+    V2,
+}
+
+impl std::fmt::Display for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Http::V1 => "1.1",
+            Http::V2 => "2",
+        })
+    }
+}
+
+impl std::str::FromStr for Http {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Http, ParseError> {
+        match text {
+            "1.1" | "1" => Ok(Http::V1),
+            "2" | "2.0" => Ok(Http::V2),
+            _ => Err(ParseError {
+                what: "version of HTTP",
+                given: text.into(),
+                problem: "it is not measured".into(),
+                hint: "write 1.1 or 2",
+            }),
+        }
+    }
+}
+
+as_text! { Http; }
 
 /// Which part of each answer is checked, in addition to its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,6 +182,14 @@ as_text! { Verify; }
 impl Facts for Web {
     fn is_http(&self) -> bool {
         true
+    }
+
+    fn alpn(&self) -> &'static [&'static str] {
+        // As browsers and curl offer them, so that a server without HTTP/2 says so.
+        match self.http {
+            Http::V1 => &[],
+            Http::V2 => &["h2", "http/1.1"],
+        }
     }
 
     fn agree(&mut self) {

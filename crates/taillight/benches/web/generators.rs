@@ -41,17 +41,23 @@ pub(crate) trait Generator {
 /// Ours.
 pub(crate) struct Taillight {
     pub(crate) io: Option<String>,
+    /// By HTTP/2.
+    pub(crate) streams: bool,
 }
 
 impl Generator for Taillight {
     fn name(&self) -> &'static str {
-        "taillight"
+        if self.streams { "taillight by HTTP/2" } else { "taillight" }
     }
 
     fn run(&self, address: &str, seconds: u32) -> Option<Run> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taillight"));
         command.args(["load", "web", "--target", &format!("http://{address}/page")]);
-        command.args(["--rate", SATURATING_RATE, "--connections", CONNECTIONS, "--warmup", "0s"]);
+        let connections = if self.streams { "8" } else { CONNECTIONS };
+        command.args(["--rate", SATURATING_RATE, "--connections", connections, "--warmup", "0s"]);
+        if self.streams {
+            command.args(["--http", "2", "--depth", "8"]);
+        }
         command.args(["--drain", "20ms", "--window", &format!("{seconds}s"), "--json"]);
         if let Some(io) = &self.io {
             command.args(["--io", io]);
@@ -106,6 +112,7 @@ pub(crate) fn peers() -> impl Iterator<Item = Box<dyn Generator>> {
     let known = [
         ("wrk", "wrk -t1 -c64 -dSECONDSs URL", "Requests/sec:"),
         ("h2load", "h2load --h1 -t1 -c64 -D SECONDS URL", "finished in"),
+        ("h2load by HTTP/2", "h2load -t1 -c8 -m8 -D SECONDS URL", "finished in"),
         ("ab", "ab -k -q -c 64 -t SECONDS -n 100000000 URL", "Requests per second:"),
         ("oha", "oha --no-tui --output-format json -c 64 -z SECONDSs URL", "\"requestsPerSec\":"),
         (

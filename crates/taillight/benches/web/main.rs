@@ -1,7 +1,7 @@
 //! What an HTTP request costs the generator, beside other generators, in one interleaved run.
 //!
 //! A server on one core that answers every request with the same page of 4 KiB, the generator on the other, 64
-//! connections, one request at a time on each. CPU per request is the whole process's user and system time over the
+//! connections, one request at a time on each; by HTTP/2 eight connections of eight streams. CPU per request is the whole process's user and system time over the
 //! requests that it completed, for every generator alike; those that are on the PATH take part, each as hard as it goes.
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench web`, or with
@@ -28,6 +28,8 @@ use tables::Report;
 
 /// At most this share of wrk's CPU per request. Source: issue 6, "Bars".
 const BAR_WRK: f64 = 1.0;
+/// The same of h2load's, by HTTP/2. Source: issue 47, "Bar".
+const BAR_H2LOAD: f64 = 1.1;
 
 const TITLE: &str = "What a request costs the generator";
 const COLUMNS: [&str; 7] =
@@ -93,7 +95,8 @@ fn main() {
     let server = Server::start(server_cpu);
     // Children inherit the processor.
     pin_to(generator_cpu).expect("the generator's processor can be used");
-    let all = std::iter::once(Box::new(Taillight { io: options.io.clone() }) as Box<dyn Generator>);
+    let ours = |streams| Box::new(Taillight { io: options.io.clone(), streams }) as Box<dyn Generator>;
+    let all = [ours(false), ours(true)].into_iter();
     let mut entries: Vec<(Box<dyn Generator>, Vec<Run>)> =
         all.chain(peers()).map(|generator| (generator, Vec::new())).collect();
     for round in 1..=options.rounds {
@@ -116,9 +119,15 @@ fn main() {
     report.write(options.json.as_deref());
 }
 
+/// The place of our generator that speaks the same.
+fn by_http2(generator: &dyn Generator) -> usize {
+    usize::from(generator.name().contains("HTTP/2"))
+}
+
 fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options, report: &Report) {
     let of = |runs: &[Run], what: fn(&Run) -> f64| Spread::of(runs.iter().map(what).collect());
-    let our_cpu = of(&entries[0].1, Run::cpu_us).expect("taillight ran in a round").median;
+    let our_cpus =
+        [0, 1].map(|place| of(&entries[place].1, Run::cpu_us).expect("taillight ran in a round").median);
     let mut rows = Vec::new();
     let mut verdicts = Vec::new();
     for (generator, runs) in entries {
@@ -126,7 +135,7 @@ fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options, report: 
         let (Some(user), Some(kernel)) = (of(runs, |run| run.user_us), of(runs, |run| run.kernel_us)) else {
             continue;
         };
-        let ratio = our_cpu / cpu.median;
+        let ratio = our_cpus[by_http2(&**generator)] / cpu.median;
         rows.push(vec![
             generator.name().into(),
             format!("{cpu:.2}"),
@@ -136,16 +145,21 @@ fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options, report: 
             format!("{krps:.1}"),
             format!("{:.1}", krps.most),
         ]);
-        if generator.name() == "wrk" {
-            let met = if ratio <= BAR_WRK { "met" } else { "NOT met" };
-            verdicts.push(format!("CPU per request against wrk: {ratio:.2} (bar {BAR_WRK}): {met}"));
+        let bars = [("wrk", BAR_WRK), ("h2load by HTTP/2", BAR_H2LOAD)];
+        if let Some((name, bar)) = bars.iter().find(|(name, _)| *name == generator.name()) {
+            let met = if ratio <= *bar { "met" } else { "NOT met" };
+            verdicts.push(format!("CPU per request against {name}: {ratio:.2} (bar {bar}): {met}"));
         }
     }
     let Options { rounds, seconds, .. } = options;
     report.table(TITLE, &COLUMNS, rows);
     report.validity(format!("Medians, least to most in brackets, over {rounds} rounds of {seconds} s"));
-    let [(_, ours), others @ ..] = entries else { return };
-    for (generator, theirs) in others.iter().filter(|(_, theirs)| theirs.len() == ours.len()) {
+    let (both, others) = entries.split_at(2);
+    for (generator, theirs) in others {
+        let ours = &both[by_http2(&**generator)].1;
+        if ours.len() != theirs.len() {
+            continue;
+        }
         // Of the same round: what slows the machine down slows both.
         let ratios =
             ours.iter().zip(theirs).map(|(our, their)| format!("{:.2}", our.cpu_us() / their.cpu_us()));

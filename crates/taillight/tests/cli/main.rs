@@ -22,6 +22,7 @@ mod host_now;
 mod hostile_servers;
 mod hostile_social;
 mod hostile_web;
+mod http2;
 mod lab;
 mod load;
 mod mediawiki;

@@ -18,7 +18,7 @@ use crate::run::{Served, answers, finish, has_ended, refuses, taillight, text, w
 /// A browser that takes longer than this is stuck; it takes about 1 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let found = find_program(program).is_some();
     if !found {
         println!("skipped: there is no {program} here");
@@ -27,7 +27,7 @@ fn has(program: &str) -> bool {
 }
 
 /// A set of files that every user may read.
-fn made(files: &str) -> (TempDir, PathBuf, FileSet) {
+pub(crate) fn made(files: &str) -> (TempDir, PathBuf, FileSet) {
     let outer = TempDir::new().unwrap();
     fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let folder = outer.path().join("set");

@@ -138,7 +138,7 @@ fn servers_that_speak_first() {
     let check = |bytes: &'static [u8], name: &str| {
         let address = saying(bytes, true);
         refuses(&mut cache(&address), 1, &[name, "memcached-compatible server"]);
-        refuses(&mut web(&format!("http://{address}/")), 1, &[name, "URL of an HTTP/1.1 server"]);
+        refuses(&mut web(&format!("http://{address}/")), 1, &[name, "URL of an HTTP server"]);
     };
     check(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "is an SSH server");
     check(b"220 mail.example ESMTP Postfix\r\n", "is a mail or file server");

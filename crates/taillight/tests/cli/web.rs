@@ -29,7 +29,7 @@ fn slow() -> Served {
 }
 
 /// A short trial; the machine may be busy, so only the accounting is certain and not the verdict.
-fn trial(target: &str, options: &[&str]) -> Trial {
+pub(crate) fn trial(target: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "web", "--target", target, "--pace", "sleep", "--json"]);
     for (name, usual) in [("--warmup", "100ms"), ("--window", "500ms"), ("--connections", "4")] {
         if !options.contains(&name) {
@@ -46,7 +46,7 @@ fn trial(target: &str, options: &[&str]) -> Trial {
 }
 
 #[track_caller]
-fn no_errors(trial: &Trial) {
+pub(crate) fn no_errors(trial: &Trial) {
     assert_eq!(trial.arrivals.errors, 0, "{:?}", trial.errors);
     assert!(trial.arrivals.completed > 100, "{:?}", trial.arrivals);
     assert_eq!(trial.counters["success_ratio"], 1.0);
@@ -221,16 +221,23 @@ fn lists_of_paths_and_methods() {
 
 /// A certificate for 127.0.0.1 that signs itself: as a file, and as a server uses it.
 pub(crate) fn certificate(folder: &Path) -> (String, Arc<ServerConfig>) {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let file = folder.join("cert.pem");
-    std::fs::write(&file, made.cert.pem()).unwrap();
+    let (file, made) = certificate_and_key(folder);
     let chain = vec![CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(made.signing_key.serialize_pem().as_bytes()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
-    (file.display().to_string(), Arc::new(config))
+    (file, Arc::new(config))
+}
+
+/// The same as files, `cert.pem` and `key.pem`; the name of the first.
+pub(crate) fn certificate_and_key(folder: &Path) -> (String, rcgen::CertifiedKey<rcgen::KeyPair>) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let file = folder.join("cert.pem");
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    (file.display().to_string(), made)
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) fn stranger(
     let found = Peer::ask(&mut connect(address, STRANGER, None, stop).ok()?)?;
     match (tls, found.peer) {
         // The expected kind, which fails for another reason.
-        (None, Peer::Http) | (Some(_), Peer::Tls) => None,
+        (None, Peer::Http | Peer::Http2) | (Some(_), Peer::Tls) => None,
         // Servers of HTTPS answer some requests without TLS, too, in order to refuse them.
         (Some(_), Peer::Http) if !is_not_tls(error) => None,
         _ => Some(found),

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use openloop::{Generator, Plan, Recording};
 use results::{Body, Found};
 use spec::{Spec, Workload, workload};
-use workloads::web::{Checked, Pages, Probe, Redirect, Verify, Web, WebConfig};
+use workloads::web::{Checked, Http, Pages, Probe, Redirect, Verify, Web, WebConfig, WebStreams};
 
 use crate::noise::Watch;
 use crate::task::Task;
@@ -90,9 +90,13 @@ fn probe(
 /// Generates the load here.
 fn generate(task: &Task, config: &WebConfig, generator: &Generator) -> Result<Recording> {
     let pages = Arc::new(Checked::new(config));
-    let workload = |thread| {
+    let web = |thread| {
         let thread = task.seat(thread).thread;
         Web::new(config, Arc::clone(&pages), thread).expect("the configuration was checked")
     };
-    Ok(generator.run(workload)?)
+    let depth = task.spec.generator.depth;
+    Ok(match config.http {
+        Http::V1 => generator.run(web)?,
+        Http::V2 => generator.run(|thread| WebStreams::new(config, web(thread), depth))?,
+    })
 }

@@ -1,5 +1,5 @@
 use openloop::{Fault, Parsed, Then};
-use proto_http::{Asked, Head, Response, ResponseParser, Sink};
+use proto_http::{Asked, ContentRange, Head, Response, ResponseParser, Sink};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::parsed::parsed;
@@ -11,12 +11,34 @@ use crate::web::{Verify, WebConfig};
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
+    seen: Seen,
+}
+
+/// What is known of an answer apart from its status and length.
+#[derive(Default)]
+pub(super) struct Seen {
     /// The hash of the content so far; allocated once, if contents are checked.
-    hash: Option<Box<Xxh3>>,
+    pub(super) hash: Option<Box<Xxh3>>,
     /// Whether the body is compressed, so that it is not as long as the file.
-    encoded: bool,
+    pub(super) encoded: bool,
     /// Where a redirect leads.
-    location: Option<Box<str>>,
+    pub(super) location: Option<Box<str>>,
+}
+
+/// A complete answer, of any version of HTTP.
+#[derive(Clone, Copy)]
+pub(super) struct Whole {
+    pub(super) status: u16,
+    /// The length of its body.
+    pub(super) body: u64,
+    /// The part of a file in it, if stated.
+    pub(super) range: Option<ContentRange>,
+}
+
+impl From<Response> for Whole {
+    fn from(response: Response) -> Whole {
+        Whole { status: response.status, body: response.body, range: response.range }
+    }
 }
 
 /// Looks at answers.
@@ -24,7 +46,7 @@ pub(super) struct Judge {
     asked: Asked,
     verify: Verify,
     /// Whether bodies may be compressed: only a client that asks for it gets it.
-    may_be_encoded: bool,
+    pub(super) may_be_encoded: bool,
     /// Whether they may be parts, which a client also has to ask for.
     may_be_part: bool,
     method: String,
@@ -39,7 +61,7 @@ pub(super) struct WebCounts {
     wrong: u64,
     verified: u64,
     /// Connections that the server ended without being asked.
-    ended: u64,
+    pub(super) ended: u64,
 }
 
 impl WebCounts {
@@ -58,24 +80,29 @@ impl WebCounts {
 
 /// Hands the body to the checksum, if one is wanted.
 struct BodyCheck<'a> {
-    hash: Option<&'a mut Xxh3>,
-    encoded: &'a mut bool,
-    location: &'a mut Option<Box<str>>,
+    seen: &'a mut Seen,
     looks_at_head: bool,
 }
 
 impl Sink for BodyCheck<'_> {
     fn head(&mut self, head: &Head<'_>) {
         if self.looks_at_head {
-            *self.encoded = head.header("content-encoding").is_some();
+            self.seen.encoded = head.header("content-encoding").is_some();
         }
         if is_redirect(head.status) {
-            *self.location = head.header("location").map(|value| String::from_utf8_lossy(value).into());
+            self.seen.location = head.header("location").map(|value| String::from_utf8_lossy(value).into());
         }
     }
 
     #[inline]
     fn body(&mut self, slice: &[u8]) {
+        self.seen.body(slice);
+    }
+}
+
+impl Seen {
+    #[inline]
+    pub(super) fn body(&mut self, slice: &[u8]) {
         if let Some(hash) = &mut self.hash {
             hash.update(slice);
         }
@@ -103,6 +130,11 @@ impl Judge {
         self.verify != Verify::None && self.method == "get"
     }
 
+    /// Whether their contents are.
+    pub(super) fn hashes(&self) -> bool {
+        self.verify == Verify::Checksum
+    }
+
     /// Reads on in the answer to `job`.
     #[inline]
     pub(super) fn read(
@@ -113,16 +145,15 @@ impl Judge {
         bytes: &[u8],
         counts: &mut WebCounts,
     ) -> Parsed<Job> {
-        if self.verify == Verify::Checksum && wire.hash.is_none() {
-            wire.hash = Some(Box::default());
+        if self.hashes() && wire.seen.hash.is_none() {
+            wire.seen.hash = Some(Box::default());
         }
-        let Wire { parser, hash, encoded, location } = wire;
-        let looks_at_head = self.may_be_encoded;
-        let mut look = BodyCheck { hash: hash.as_deref_mut(), encoded, location, looks_at_head };
+        let Wire { parser, seen } = wire;
+        let mut look = BodyCheck { seen, looks_at_head: self.may_be_encoded };
         parsed(parser.parse(self.asked, bytes, &mut look), |response| {
             counts.ended += u64::from(!response.keep_alive && !job.last);
             let then = if response.keep_alive { Then::End } else { Then::Close };
-            (self.outcome(pages, job, wire, response, counts), then)
+            (self.outcome(pages, job, &mut wire.seen, response.into(), counts), then)
         })
     }
 
@@ -137,30 +168,30 @@ impl Judge {
         Some(match wire.parser.closed()? {
             Ok(response) => {
                 counts.ended += u64::from(!job.last);
-                self.outcome(pages, job, wire, response, counts)
+                self.outcome(pages, job, &mut wire.seen, response.into(), counts)
             }
             Err(defect) => Err(Fault::new(CUT_OFF, defect.to_string())),
         })
     }
 
     /// The verdict on a complete answer.
-    fn outcome(
+    pub(super) fn outcome(
         &self,
         pages: &Checked,
         job: Job,
-        wire: &mut Wire,
-        response: Response,
+        seen: &mut Seen,
+        response: Whole,
         counts: &mut WebCounts,
     ) -> Result<(), Fault> {
-        let content = wire.hash.as_mut().map(|hash| {
+        let content = seen.hash.as_mut().map(|hash| {
             let digest = hash.digest();
             hash.reset();
             digest
         });
-        let encoded = std::mem::take(&mut wire.encoded);
+        let encoded = std::mem::take(&mut seen.encoded);
         counts.answered += 1;
-        if !response.is_success() {
-            return Err(not_a_success(pages, job, response, wire.location.take()));
+        if !(200..300).contains(&response.status) {
+            return Err(not_a_success(pages, job, response, seen.location.take()));
         }
         counts.successes += 1;
         if !self.verifies() || encoded {
@@ -174,13 +205,7 @@ impl Judge {
     }
 
     /// Checks a body against its file.
-    fn check(
-        &self,
-        pages: &Checked,
-        job: Job,
-        response: Response,
-        content: Option<u64>,
-    ) -> Result<(), Fault> {
+    fn check(&self, pages: &Checked, job: Job, response: Whole, content: Option<u64>) -> Result<(), Fault> {
         let wrong_length = |expect: u64| {
             let detail =
                 format!("{} came with {} B and should have {expect} B", path(pages, job), response.body);
@@ -223,13 +248,13 @@ impl Judge {
 }
 
 #[cold]
-fn not_a_success(pages: &Checked, job: Job, response: Response, location: Option<Box<str>>) -> Fault {
+fn not_a_success(pages: &Checked, job: Job, response: Whole, location: Option<Box<str>>) -> Fault {
     let status = response.status;
     let to = location.map_or(String::new(), |to| format!(", a redirect to {to}: request that instead"));
     Fault::new(kind(status), format!("{} was answered with status {status}{to}", path(pages, job)))
 }
 
-fn path(pages: &Checked, job: Job) -> String {
+pub(super) fn path(pages: &Checked, job: Job) -> String {
     let mut path = Vec::new();
     pages.pages.append_path(job.page, &mut path);
     if path.is_empty() { "the URL".into() } else { String::from_utf8_lossy(&path).into_owned() }

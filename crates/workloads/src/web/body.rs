@@ -47,6 +47,11 @@ impl Body {
         &self.content
     }
 
+    /// The same, to be shared by requests whose bodies have to wait.
+    pub(super) fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.content)
+    }
+
     /// Its xxh3, in hexadecimal digits, by which two results are known to have sent the same.
     pub fn xxh3(&self) -> String {
         format!("{:016x}", xxh3_64(&self.content))

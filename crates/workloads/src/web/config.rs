@@ -1,6 +1,6 @@
 use dist::Popularity;
 use proto_http::{Header, Method, Url};
-use spec::workload::Verify;
+use spec::workload::{Http, Verify};
 use units::ParseError;
 
 use crate::web::{Body, Pages};
@@ -16,6 +16,8 @@ pub struct WebConfig {
     pub popularity: Popularity,
     /// The method of all requests.
     pub method: Method,
+    /// The version of HTTP.
+    pub http: Http,
     /// Fields sent in addition to those required by HTTP.
     pub headers: Vec<Header>,
     /// The body of every request; `None`: no body.
@@ -92,6 +94,7 @@ pub(super) mod tests {
             pages: Pages::Files(FileSet::read("100x1KiB", 3).unwrap()),
             popularity: Popularity::Uniform,
             method: Method::get(),
+            http: Http::V1,
             headers: Vec::new(),
             body: None,
             verify: Verify::Length,

@@ -36,6 +36,10 @@ Connections: keep-alive, or one for each request
 
   --connections bounds how many requests the server has at once (--depth 1); those beyond wait, and their wait counts.
 
+  --http 2           each request has a stream of its own (RFC 9113): answers come in any order, a slow one delays none
+                     behind it, and a time-out ends one request only. --depth N: streams at once on a connection; a server
+                     that takes fewer makes the others wait (connections_with_fewer_streams)
+
 What counts as success
 
   A status of 2xx, and for GET what --verify asks of the body:

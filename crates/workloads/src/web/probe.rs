@@ -5,8 +5,8 @@ use proto_http::Url;
 use crate::exchange::{ExchangeError, exchange};
 use crate::reference::{has_scheme, split_query};
 use crate::status::is_redirect;
-use crate::web::WebConfig;
 use crate::web::requests::templates;
+use crate::web::{Http, WebConfig, streams};
 
 /// A server's answer to one request before a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,10 @@ impl Probe {
         config.pages.append_path(0, &mut page);
         templates(config)[server].write_last(|out| out.extend_from_slice(&page), &mut out);
         // Bodies of any length end without being looked at.
-        let answer = exchange((url.authority().as_str(), url.https), &out, 0, stream)?;
+        let answer = match config.http {
+            Http::V1 => exchange((url.authority().as_str(), url.https), &out, 0, stream)?,
+            Http::V2 => streams::exchange(config, server, stream)?,
+        };
         let line = out.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let path = String::from_utf8_lossy(line.split(|byte| *byte == b' ').nth(1).unwrap_or(b"/"));
         let location = answer.location.filter(|_| is_redirect(answer.status));

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use dist::{KeySampler, Purpose, Rng, Streams};
 use openloop::{Closed, Parsed, Parts, Then, Unasked, Workload};
-use proto_http::{Asked, Template};
+use proto_http::{Asked, Template, Url};
 use rand::RngExt;
 use units::ParseError;
 
@@ -15,13 +15,13 @@ use crate::web::{Body, Pages, Verify, WebConfig};
 /// Shape: this file draws and writes them, `answers.rs` judges the answers.
 /// Cost: no allocation for a request that succeeds.
 pub struct Web {
-    pages: Arc<Checked>,
+    pub(super) pages: Arc<Checked>,
     /// One for each server.
     templates: Vec<Template>,
     sampler: KeySampler,
     rng: Rng,
     server_rng: Rng,
-    judge: Judge,
+    pub(super) judge: Judge,
     pub(super) counts: WebCounts,
 }
 
@@ -74,25 +74,32 @@ impl Web {
     }
 
     #[inline]
-    fn path(&self, page: u64) -> impl FnOnce(&mut Vec<u8>) {
+    pub(super) fn path(&self, page: u64) -> impl FnOnce(&mut Vec<u8>) {
         move |out| self.pages.pages.append_path(page, out)
     }
 }
 
 /// The requests to each server.
 pub(super) fn templates(config: &WebConfig) -> Vec<Template> {
-    // A server waits for the body of these methods unless a length of 0 is given.
-    let needs = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str());
-    let body = config.body.as_ref().map(Body::content).or(needs.then_some(&b""[..]));
-    let template = |url: &proto_http::Url| {
-        let prefix = match config.pages {
-            Pages::One if url.path.is_empty() => "/",
-            Pages::One => &url.path,
-            _ => url.path.trim_end_matches('/'),
-        };
-        Template::new(&config.method, &url.host_field(), prefix, &config.headers, body)
+    let template = |url: &Url| {
+        Template::new(&config.method, &url.host_field(), prefix(config, url), &config.headers, body(config))
     };
     config.urls.iter().map(template).collect()
+}
+
+/// The body of requests. A server waits for that of some methods unless a length of 0 is given.
+pub(super) fn body(config: &WebConfig) -> Option<&[u8]> {
+    let needs = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str());
+    config.body.as_ref().map(Body::content).or(needs.then_some(&b""[..]))
+}
+
+/// The beginning of the paths at a server.
+pub(super) fn prefix<'a>(config: &WebConfig, url: &'a Url) -> &'a str {
+    match config.pages {
+        Pages::One if url.path.is_empty() => "/",
+        Pages::One => &url.path,
+        _ => url.path.trim_end_matches('/'),
+    }
 }
 
 impl Workload for Web {

@@ -3,6 +3,8 @@
 //!
 //! Run them: `cargo test -p workloads --test it web`.
 
+mod streams;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +17,7 @@ use reference_servers::Stalls;
 use reference_servers::null::{Dialect, NullServer, Service};
 use stats::Queue;
 use units::{Nanos, Rate, Time};
-use workloads::web::{Checked, FileSet, Pages, Verify, Web, WebConfig};
+use workloads::web::{Checked, FileSet, Http, Pages, Verify, Web, WebConfig};
 
 const SERVER: &str = "10.0.0.1:80";
 /// The size of every file, and of the canned answer.
@@ -29,6 +31,7 @@ fn config() -> WebConfig {
         pages: Pages::Files(FileSet::read("1000x4KiB", 1).unwrap()),
         popularity: Popularity::zipf(0.99).unwrap(),
         method: Method::get(),
+        http: Http::V1,
         headers: Vec::new(),
         body: None,
         verify: Verify::Length,

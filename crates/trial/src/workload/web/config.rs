@@ -16,6 +16,7 @@ pub(super) fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<W
         pages: pages(web)?,
         popularity: web.popularity,
         method: web.method.clone(),
+        http: web.http,
         // It is the default of HTTP/1.1, and a last request says the opposite.
         headers: web
             .header
