@@ -6,68 +6,7 @@ use crate::limits::{CONNECTION_WINDOW, FIRST_WINDOW, FLOOD_MAX, FRAME_MAX, STREA
 use crate::settings::{self, Settings};
 use crate::streams::{Stream, Streams};
 use crate::template::OF_CONNECTIONS;
-use crate::{Code, Defect, Failure, HEAD_MAX, Response};
-
-/// Receives the parts of one answer, while it arrives.
-pub trait Answer {
-    /// A field of its head; those of interim answers (status 1xx) and trailers are not shown.
-    fn field(&mut self, status: u16, name: &[u8], value: &[u8]);
-
-    /// The next bytes of the body, which may be any number of them.
-    fn body(&mut self, slice: &[u8]);
-}
-
-/// Takes nothing.
-impl Answer for () {
-    fn field(&mut self, _: u16, _: &[u8], _: &[u8]) {}
-
-    fn body(&mut self, _: &[u8]) {}
-}
-
-/// The result of [`Connection::next`]. `used`: bytes that are used up and must not be shown again.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Step<A> {
-    /// A frame's head, or a frame that has to be whole, is incomplete.
-    More,
-    /// These bytes belong to no request that is under way.
-    Used(usize),
-    /// The server's settings came.
-    Settings {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// Requests that it takes at once.
-        streams: u32,
-    },
-    /// A part of the answer to the request of this number.
-    Part {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The request.
-        number: u32,
-    },
-    /// The answer to the request of this number is complete, or will not come.
-    Ended {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The request.
-        number: u32,
-        /// The answer's status and length.
-        outcome: Result<Response, Failure>,
-        /// Its receiver.
-        answer: A,
-    },
-    /// The server takes no more requests on this connection, and has not begun with those after `last`.
-    Leaving {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The last request that it has taken; 0 for none.
-        last: u32,
-        /// Why.
-        code: Code,
-        /// The same in the server's words, if it has any; printable.
-        words: String,
-    },
-}
+use crate::{Answer, Code, Defect, Failure, HEAD_MAX, Response, Step};
 
 /// One connection to a server, whose requests are numbered from 1 on.
 ///
@@ -94,7 +33,7 @@ pub struct Connection<A> {
     taken: u32,
     /// Frames in a row that belong to no answer.
     idle: u32,
-    /// What has to be said.
+    /// Frames to send with the next [`Connection::speak`].
     replies: Vec<u8>,
 }
 
@@ -106,7 +45,7 @@ enum At {
     Skip(usize),
 }
 
-/// What is left of a DATA frame.
+/// The unread rest of a DATA frame.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     stream: u32,
@@ -151,7 +90,8 @@ fn ended<A>((stream, failure): (Stream<A>, Failure), used: usize) -> Step<A> {
 
 // Our side.
 impl<A: Answer> Connection<A> {
-    /// Appends what has to be said apart from requests: at first how a client begins, later what received frames want.
+    /// Appends the frames that belong to no request: at first the preface and our settings, later acknowledgements, windows,
+    /// resets and bodies that had to wait.
     pub fn speak(&mut self, out: &mut Vec<u8>) {
         if !std::mem::replace(&mut self.begun, true) {
             settings::write_beginning(out);
@@ -161,8 +101,8 @@ impl<A: Answer> Connection<A> {
         }
     }
 
-    /// Appends request `number`, which is higher than that of the request before, and as much of its body as may be sent;
-    /// the rest follows by [`Connection::speak`]. `bodiless`: its answer has no body, as to `HEAD`.
+    /// Appends request `number`, which is higher than that of the request before, and the part of its body that the windows
+    /// allow; [`Connection::speak`] sends the rest. `bodiless`: its answer has no body, as to `HEAD`.
     ///
     /// Bounds: up to [`NUMBERS_MAX`](crate::NUMBERS_MAX).
     pub fn request(
@@ -374,7 +314,7 @@ impl<A: Answer> Connection<A> {
                 _ => None,
             };
             if let Some(fault) = fault {
-                // What has come of the frame belongs to nobody.
+                // The received part of the frame is skipped.
                 let failed = self.fail(place, fault);
                 let Step::Used(used) = self.data(left, used, bytes) else {
                     unreachable!("the stream is gone")

@@ -39,7 +39,7 @@ pub enum Defect {
 }
 
 impl Defect {
-    /// The code under which the server is told.
+    /// The code of the GOAWAY frame that reports it.
     pub fn code(&self) -> Code {
         match self {
             Defect::FrameTooLong(_) | Defect::FrameLength(_) => Code::FRAME_SIZE,

@@ -17,17 +17,17 @@ const LENGTHS: [u8; 256] = [
     26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
     20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
 ];
-/// The longest code; that of the end, which is never sent, is the last of them.
+/// The longest code. Units: bits. The code of the end, which is never sent, is the last one of this length.
 const LONGEST: usize = 30;
 
 struct Codes {
     /// The bytes in the order of their codes.
     order: [u8; 256],
-    /// Of each length: the first code, how many there are, and where they begin in the order.
+    /// Of each length: the first code, the number of codes, and the place of the first in the order.
     first: [u32; LONGEST + 1],
     count: [u32; LONGEST + 1],
     start: [u32; LONGEST + 1],
-    /// By the next eight bits: the byte whose code begins them, and its length; 0 where that is longer.
+    /// By the next eight bits: the byte with that code, and the length of the code; 0 for longer codes.
     short: [(u8, u8); 256],
 }
 
@@ -71,7 +71,7 @@ const fn codes() -> Codes {
 
 /// Appends the text that `coded` stands for.
 ///
-/// Errors: a code that is none, or an end that is not filled with up to seven ones.
+/// Errors: an unknown code, or an end that is not filled with up to seven ones.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Defect> {
     let mut rest = coded.iter();
     // The next bits, from the highest on, and how many there are.

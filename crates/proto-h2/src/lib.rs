@@ -17,11 +17,13 @@ mod huffman;
 mod limits;
 mod settings;
 mod static_fields;
+mod step;
 mod streams;
 mod template;
 
-pub use connection::{Answer, Connection, Step};
+pub use connection::Connection;
 pub use defect::{Code, Defect, Failure};
 pub use limits::{HEAD_MAX, NUMBERS_MAX, STREAM_WINDOW};
+pub use step::{Answer, Step};
 pub use streams::Response;
 pub use template::Template;

@@ -8,10 +8,10 @@ pub const NUMBERS_MAX: u64 = 1 << 30;
 /// How much of an answer's body may be under way. Units: bytes. Source: Chromium's window for a stream.
 pub const STREAM_WINDOW: u32 = 6 << 20;
 
-/// How much of all bodies on a connection may be under way. Units: bytes. Source: Chromium's, likewise.
+/// The bytes of all bodies on a connection that may be under way. Source: Chromium's window for a connection.
 pub(crate) const CONNECTION_WINDOW: u32 = 15 << 20;
 
-/// The window before anything else is said, in both directions. Units: bytes. Source: RFC 9113 §6.9.2.
+/// The first window, in both directions. Units: bytes. Source: RFC 9113 §6.9.2.
 pub(crate) const FIRST_WINDOW: u32 = 65_535;
 
 /// The largest window. Source: RFC 9113 §6.9.1.

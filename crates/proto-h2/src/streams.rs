@@ -22,11 +22,11 @@ pub(crate) struct Stream<A> {
     /// The length of the body that the head states.
     pub(crate) length: Option<u64>,
     pub(crate) body: u64,
-    /// Whether the answer has no body whatever its head says.
+    /// Whether the answer has no body, also if its head states a length.
     pub(crate) bodiless: bool,
     /// Received since its window was last moved.
     pub(crate) taken: u32,
-    /// What it may still send.
+    /// Bytes of the body that the server still takes.
     pub(crate) window: i64,
     /// The request's body, and how much of it is sent.
     pub(crate) unsent: Option<(Arc<[u8]>, usize)>,

@@ -1,4 +1,4 @@
-//! What servers send, in any pieces: answers, messages of the connection, and what no server may send.
+//! Frames of servers, in any pieces: answers, messages of the connection, and forbidden frames.
 
 #[path = "../../../fuzz/harness/h2.rs"]
 mod harness;
@@ -82,7 +82,7 @@ fn ended(seen: &Seen, expect: &[(u32, Result<(u16, &str), &str>)]) {
     }
 }
 
-/// The frames that were sent after those of the requests themselves, as kind, stream and payload.
+/// The frames sent after the requests, as kind, flags, stream and payload.
 fn said(seen: &Seen, requests: &[(bool, usize)]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut before = Vec::new();
     asked(requests, &mut before);
@@ -114,7 +114,7 @@ fn answers_in_any_order_and_mixed() {
     );
     ended(&seen, &[(3, Ok((200, ""))), (1, Ok((200, "one"))), (2, Ok((200, "hello")))]);
     assert_eq!(seen.ended[0].2.fields, "content-length=10\n");
-    // Our acknowledgement of the settings, and nothing else.
+    // Only our acknowledgement of the settings.
     assert_eq!(said(&seen, three), [(SETTINGS, END, 0, vec![])]);
 }
 

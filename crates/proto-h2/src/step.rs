@@ -1,0 +1,62 @@
+use crate::{Code, Failure, Response};
+
+/// Receives the parts of one answer, while it arrives.
+pub trait Answer {
+    /// A field of its head; those of interim answers (status 1xx) and trailers are not shown.
+    fn field(&mut self, status: u16, name: &[u8], value: &[u8]);
+
+    /// The next bytes of the body, which may be any number of them.
+    fn body(&mut self, slice: &[u8]);
+}
+
+/// Takes nothing.
+impl Answer for () {
+    fn field(&mut self, _: u16, _: &[u8], _: &[u8]) {}
+
+    fn body(&mut self, _: &[u8]) {}
+}
+
+/// The result of [`Connection::next`](crate::Connection::next). `used`: bytes that are used up and must not be shown again.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step<A> {
+    /// A frame's head, or a frame that has to be whole, is incomplete.
+    More,
+    /// These bytes belong to no request that is under way.
+    Used(usize),
+    /// The server's settings came.
+    Settings {
+        #[allow(missing_docs, reason = "see above")]
+        used: usize,
+        /// Requests that it takes at once.
+        streams: u32,
+    },
+    /// A part of the answer to the request of this number.
+    Part {
+        #[allow(missing_docs, reason = "see above")]
+        used: usize,
+        /// The request.
+        number: u32,
+    },
+    /// The answer to the request of this number is complete, or will not come.
+    Ended {
+        #[allow(missing_docs, reason = "see above")]
+        used: usize,
+        /// The request.
+        number: u32,
+        /// The answer's status and length.
+        outcome: Result<Response, Failure>,
+        /// Its receiver.
+        answer: A,
+    },
+    /// The server takes no more requests on this connection, and has not begun with those after `last`.
+    Leaving {
+        #[allow(missing_docs, reason = "see above")]
+        used: usize,
+        /// The last request that it has taken; 0 for none.
+        last: u32,
+        /// Why.
+        code: Code,
+        /// The same in the server's words, if it has any; printable.
+        words: String,
+    },
+}
