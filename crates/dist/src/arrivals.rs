@@ -5,6 +5,7 @@
 mod trace;
 mod walk;
 
+use std::fmt;
 use std::sync::Arc;
 
 use spec::{ArrivalSpec, Cursor, Process, Profile};
@@ -28,10 +29,31 @@ enum Source {
         profile: Option<(Profile, Cursor)>,
     },
     Replayed {
-        trace: Arc<Trace>,
-        next: usize,
+        trace: Arc<dyn Recorded>,
+        next: Place,
         speed: f64,
     },
+}
+
+/// Arrivals that were recorded, in order, wherever they are kept. Units: ns after the start.
+pub trait Recorded: fmt::Debug + Send + Sync {
+    /// The arrival at `place`, which goes to the one after it. `None` after the last.
+    fn next(&self, place: &mut Place) -> Option<u64>;
+
+    /// How many arrivals come up to `ns`, which included. `near`: where a reader is, so that others need not be looked at.
+    fn until(&self, ns: u64, near: &Place) -> u64;
+
+    /// When the last one comes; `None` if there is no last.
+    fn last_ns(&self) -> Option<u64>;
+}
+
+/// A place in recorded arrivals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Counts what is recorded, from 0.
+    pub index: u64,
+    /// How often it began again.
+    pub round: u64,
 }
 
 impl Arrivals {
@@ -60,10 +82,10 @@ impl Arrivals {
         }
     }
 
-    /// The arrivals of a trace, `speed` times as fast as they came. Bounds: `speed` over 0; others count as 1.
-    pub fn replay(trace: Arc<Trace>, speed: f64) -> Arrivals {
+    /// Recorded arrivals, `speed` times as fast as they came. Bounds: `speed` over 0; others count as 1.
+    pub fn replay(trace: Arc<dyn Recorded>, speed: f64) -> Arrivals {
         let speed = if speed.is_finite() && speed > 0.0 { speed } else { 1.0 };
-        Arrivals(Source::Replayed { trace, next: 0, speed })
+        Arrivals(Source::Replayed { trace, next: Place::default(), speed })
     }
 
     /// The next arrival, never before the last. Units: ns after the start. `None` at the end of a trace, or of a
@@ -75,11 +97,7 @@ impl Arrivals {
             Source::Drawn { walk, profile: Some((profile, cursor)), .. } => {
                 profile.reached(walk.next(rng), cursor)
             }
-            Source::Replayed { trace, next, speed } => {
-                let offset = trace.offsets_ns().get(*next)?;
-                *next += 1;
-                Some(*offset as f64 / *speed)
-            }
+            Source::Replayed { trace, next, speed } => trace.next(next).map(|offset| offset as f64 / *speed),
         }
     }
 
@@ -91,8 +109,8 @@ impl Arrivals {
             Source::Drawn { mean_ns, profile: Some((profile, _)), .. } => {
                 (profile.spent(to_ns) - profile.spent(from_ns)).max(0.0) / mean_ns
             }
-            Source::Replayed { trace, speed, .. } => {
-                let by = |t: f64| trace.offsets_ns().partition_point(|&offset| offset as f64 / speed <= t);
+            Source::Replayed { trace, next, speed } => {
+                let by = |t: f64| if t < 0.0 { 0 } else { trace.until((t * speed).floor() as u64, next) };
                 by(to_ns).saturating_sub(by(from_ns)) as f64
             }
         }
@@ -107,9 +125,7 @@ impl Arrivals {
     pub fn ends_ns(&self) -> Option<f64> {
         match &self.0 {
             Source::Drawn { .. } => None,
-            Source::Replayed { trace, speed, .. } => {
-                trace.offsets_ns().last().map(|offset| *offset as f64 / speed)
-            }
+            Source::Replayed { trace, speed, .. } => trace.last_ns().map(|offset| offset as f64 / speed),
         }
     }
 }

@@ -20,7 +20,7 @@ mod scatter;
 mod streams;
 mod zipf;
 
-pub use arrivals::{Arrivals, Trace};
+pub use arrivals::{Arrivals, Place, Recorded, Trace};
 pub use catalogue::{Catalogue, Section, catalogue};
 pub use data_set::{DataSet, Line, Population, twitter_like};
 pub use draw::Draw;

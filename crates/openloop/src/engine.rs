@@ -479,6 +479,13 @@ impl<W: Workload> Engine<W> {
                 sessions,
             });
         }
+        self.note_hits(now.min(self.end));
+    }
+
+    fn note_hits(&mut self, now: Time) {
+        if self.window_open {
+            self.recording.note_hits(now, self.workload.hits());
+        }
     }
 
     /// The live reporter, if `at` lies in the window, and how long after its start that is.
@@ -551,6 +558,7 @@ impl<W: Workload> Engine<W> {
         self.recording.stalls = std::mem::take(&mut self.pacing.stalls);
         self.recording.stall_count = self.pacing.stall_count;
         self.recording.mark_stalls();
+        self.note_hits(now);
         self.recording.counters = self.workload.counters();
         self.recording.distributions = self.workload.distributions();
         self.recording.traced = self.workload.take_traced();

@@ -359,6 +359,19 @@ impl Recording {
         }
     }
 
+    /// Enters how many keys the server had by `now`, and of how many, since the window opened.
+    pub(crate) fn note_hits(&mut self, now: Time, (hits, gets): (u64, u64)) {
+        if gets == 0 {
+            return;
+        }
+        let before = self.intervals.iter().fold((0, 0), |(h, g), one| (h + one.hits, g + one.gets));
+        let Some(last) = self.intervals.len().checked_sub(1) else { return };
+        let at = (now.since(self.window_start).0 / self.interval.0) as usize;
+        let interval = &mut self.intervals[at.min(last)];
+        interval.hits += hits.saturating_sub(before.0);
+        interval.gets += gets.saturating_sub(before.1);
+    }
+
     /// The interval of a moment in the window.
     #[inline]
     fn interval(&mut self, moment: Time) -> &mut Interval {

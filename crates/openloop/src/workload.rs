@@ -144,6 +144,11 @@ pub trait Workload {
         Vec::new()
     }
 
+    /// How many keys the server had, and of how many, since the window opened. Cost: called every 10 ms.
+    fn hits(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// The quantities that the workload measures by itself over the window.
     fn distributions(&self) -> Vec<Distribution> {
         Vec::new()

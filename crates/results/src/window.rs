@@ -30,6 +30,12 @@ pub struct WindowPoint {
     /// Its arrivals that failed or timed out.
     #[serde(default)]
     pub errors: Option<u64>,
+    /// Keys that the server had, of those asked for whose answers came in it; absent without gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<u64>,
+    /// Keys asked for whose answers came in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gets: Option<u64>,
     /// Whether the host stalled or another process took the processor in it.
     pub disturbed: bool,
 }
@@ -38,5 +44,11 @@ impl WindowPoint {
     /// Requests due and not answered when the window ended: the backlog and those in flight.
     pub fn outstanding(&self) -> Option<u64> {
         Some(self.backlog?.saturating_add(self.in_flight?))
+    }
+
+    /// The share of the keys that the server had, 0 to 1; `None` if none was asked for.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let gets = self.gets.filter(|gets| *gets > 0)?;
+        Some(self.hits? as f64 / gets as f64)
     }
 }

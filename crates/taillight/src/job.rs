@@ -20,6 +20,7 @@ use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::shown::make_data;
 use crate::terminal::{say, table_width, tell, uses_color};
+use crate::trace;
 
 /// Wrong usage, as clap exits.
 const USAGE: u8 = 2;
@@ -110,13 +111,13 @@ impl Setting {
         };
         let mut spec = Spec {
             target: self.server.target(target),
-            workload,
             load: match rate {
                 _ if load.closed => spec::Load::Closed,
                 Some(rate) => spec::Load::Rate(rate),
-                None if load.generator.replays() => spec::Load::Trace,
+                None if load.generator.replays() || workload.replays() => spec::Load::Trace,
                 None => spec::Load::default(),
             },
+            workload,
             generator: load.generator.clone(),
             knobs: self.server.server_knob.iter().map(knob).collect::<Result<_>>()?,
             client_knobs: load.client_knob.clone(),
@@ -128,6 +129,7 @@ impl Setting {
         if let Some(preset) = spec.workload.preset() {
             spec.apply(&preset, |name| typed.has(name))?;
         }
+        trace::fit(&mut spec, rate, typed)?;
         Ok(spec)
     }
 }

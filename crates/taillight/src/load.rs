@@ -20,6 +20,7 @@ use crate::gate;
 use crate::job::{self, ProbeArgs, Setting, TargetArg};
 use crate::shown::make_data;
 use crate::terminal::{say, tell};
+use crate::trace;
 
 /// The value of `--gate` without a condition.
 const QOS: &str = "qos";
@@ -141,6 +142,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
     let target = options.target.chosen(&workload, &typed);
     let mut spec = setting.spec(&target, workload, options.rate, &typed)?;
     spec.probes = options.probe_args.probe.clone().unwrap_or_default();
+    trace::last(&mut spec, options.rate, &typed)?;
     let process = options.process.clone();
     if !process.resolve && (process.json || process.trial.is_some()) {
         changes_nothing(&spec);

@@ -32,6 +32,7 @@ mod shown;
 mod study;
 mod sweep;
 mod terminal;
+mod trace;
 mod traces;
 mod tune;
 mod wrk;
@@ -68,6 +69,7 @@ enum Command {
     Study(study::StudyArgs),
     Pack(pack::PackArgs),
     Unpack(pack::UnpackArgs),
+    Trace(trace::TraceArgs),
     Traces(traces::TracesArgs),
     Load(Box<load::LoadArgs>),
     Wrk(Box<wrk::WrkArgs>),
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         Command::Study(args) => study::run(args, command),
         Command::Pack(args) => pack::pack(&args),
         Command::Unpack(args) => pack::unpack(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Traces(args) => traces::run(&args),
         Command::Load(args) => load::run(*args, command),
         Command::Wrk(args) => wrk::run(&args),

@@ -82,13 +82,16 @@ pub(crate) fn resolved(mut spec: Spec, offered: &dyn Offered) -> Spec {
 /// The plan of all threads together for these endpoints.
 ///
 /// Errors: a trace that cannot be read, or without an arrival in the window; a missing load.
-pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
+pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>, workload: &dyn Offered) -> Result<Plan> {
     let (load, time) = (&spec.generator, &spec.time);
     let connections = load.connections as usize;
+    let rate = if let spec::Load::Rate(rate) = &spec.load { Some(*rate) } else { None };
     let offered = match &spec.load {
         spec::Load::Closed => Load::Closed { think: load.think },
-        spec::Load::Rate(rate) => open(spec, Some(*rate))?,
-        _ => open(spec, None)?,
+        _ => match workload.arrivals(rate)? {
+            Some(arrivals) => recorded(arrivals, time, "--trace")?,
+            None => open(spec, rate)?,
+        },
     };
     Ok(Plan {
         endpoints: endpoints.into_iter().map(|address| Endpoint { address, connections }).collect(),
@@ -126,27 +129,40 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     }
     let is_trace = trace.is_some();
     let arrivals = Arrivals::of(asked, rate.unwrap_or(Rate::new(1.0)?), trace)?;
+    let named = format!("--arrivals {asked}");
+    if is_trace {
+        return recorded(arrivals, time, &named);
+    }
     let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
-    // The window includes its begin and excludes its end, which matters for a trace of whole seconds.
-    let mean = if is_trace && to > from {
-        arrivals.expected(from.next_down(), to.next_down()) / (to - from) * 1e9
-    } else {
-        arrivals.mean_rps(from, to)
-    };
-    let rate = Rate::new(mean).ok().filter(|_| mean > 0.0);
-    let Some(rate) = rate else {
-        bail!(
-            "--arrivals {}: nothing arrives in the window, from {} to {} after the start; change --warmup or --window",
-            asked,
-            time.warmup,
-            time.warmup + time.window
-        );
-    };
     let steady = match asked {
         ArrivalSpec::Drawn { process, profile: None } => !matches!(process, Process::Mmpp { .. }),
         _ => false,
     };
+    let rate = window_rate(arrivals.mean_rps(from, to), time, &named)?;
     Ok(Load::Open { arrivals, rate, steady })
+}
+
+/// The open loop of recorded arrivals.
+///
+/// Errors: none of them comes in the window.
+fn recorded(arrivals: Arrivals, time: &spec::Time, named: &str) -> Result<Load> {
+    let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
+    // The window includes its begin and excludes its end, which matters for a trace of whole seconds.
+    let expected = if to > from { arrivals.expected(from.next_down(), to.next_down()) } else { 0.0 };
+    let rate = window_rate(expected / (to - from) * 1e9, time, named)?;
+    Ok(Load::Open { arrivals, rate, steady: false })
+}
+
+/// The rate of a window. Errors: it is 0.
+fn window_rate(mean: f64, time: &spec::Time, named: &str) -> Result<Rate> {
+    let Some(rate) = Rate::new(mean).ok().filter(|_| mean > 0.0) else {
+        bail!(
+            "{named}: nothing arrives in the window, from {} to {} after the start; change --warmup or --window",
+            time.warmup,
+            time.warmup + time.window
+        );
+    };
+    Ok(rate)
 }
 
 /// Servers as URLs: anything else is read as HOST:PORT of a server without TLS.

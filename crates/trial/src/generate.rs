@@ -51,7 +51,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     endpoints.extend(offered.datagram_ports(&task.addresses)?);
     let transport = transport(&endpoints, tls.is_some())?;
     let mut agents = Agents::open(task)?;
-    let mut plan = config::plan(spec, endpoints)?;
+    let mut plan = config::plan(spec, endpoints, &*offered)?;
     (plan.share, plan.shares) = task.share;
     offered.plan(task, &mut plan)?;
     let load = plan.load.clone();

@@ -28,4 +28,4 @@ pub use config::{check, resolve, urls};
 pub use generate::{Done, Interrupted, run, write, write_recording};
 pub use noise::{MachineSeen, Watch};
 pub use task::{Task, parse_share};
-pub use workload::read_data_set;
+pub use workload::{read_data_set, selected_requests};

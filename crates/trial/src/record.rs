@@ -293,6 +293,7 @@ fn limited(operation: &mut Operation, limit: Nanos, recording: &Recording) {
 
 fn windows(recording: &Recording, over_time: &Windows) -> Vec<WindowPoint> {
     let us = |t: Option<Nanos>| t.map(Nanos::as_micros_f64);
+    let has_gets = recording.intervals.iter().any(|counts| counts.gets > 0);
     let point = |(i, window): (usize, &hist::Window)| {
         let end = window.start + recording.interval;
         let counts = recording.intervals.get(i);
@@ -308,6 +309,8 @@ fn windows(recording: &Recording, over_time: &Windows) -> Vec<WindowPoint> {
             offered: counts.map(|counts| counts.offered),
             answered: counts.map(|counts| counts.answered),
             errors: counts.map(|counts| counts.failed),
+            hits: counts.filter(|_| has_gets).map(|counts| counts.hits),
+            gets: counts.filter(|_| has_gets).map(|counts| counts.gets),
             disturbed: window.marked,
         }
     };

@@ -17,16 +17,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Error, Result, bail};
+use dist::Arrivals;
 use openloop::{Generator, Load, Plan, Recording};
 use proto_http::Url;
 use reactor::Address;
 use results::{Found, Invalid, Reason};
 use spec::{Spec, Workload};
-use units::Nanos;
+use units::{Nanos, Rate};
 use workloads::cache::Server;
 
 pub(crate) use self::ask::stranger;
-pub use self::cache::read as read_data_set;
+pub use self::cache::{read as read_data_set, selected as selected_requests};
 use crate::from_agents::{Agents, NotOffered};
 use crate::generate::Interrupted;
 use crate::noise::Watch;
@@ -52,6 +53,13 @@ pub(crate) trait Offered {
     /// Errors: a server has none.
     fn datagram_ports(&self, _servers: &[Address]) -> Result<Vec<Address>> {
         Ok(Vec::new())
+    }
+
+    /// Its own arrivals in place of drawn ones, at this mean rate if one is given.
+    ///
+    /// Errors: they have no rate of their own.
+    fn arrivals(&self, _rate: Option<Rate>) -> Result<Option<Arrivals>> {
+        Ok(None)
     }
 
     /// Adjusts the plan to the workload, and the workload to the plan.

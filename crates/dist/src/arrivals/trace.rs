@@ -5,6 +5,7 @@ use std::io::BufRead;
 use units::ParseError;
 
 use crate::Notation;
+use crate::arrivals::{Place, Recorded};
 
 /// When requests arrived, counted from the first of them. Units: ns.
 ///
@@ -94,6 +95,22 @@ impl Trace {
     /// When each request arrives, counted from the first. Units: ns.
     pub fn offsets_ns(&self) -> &[u64] {
         &self.offsets_ns
+    }
+}
+
+impl Recorded for Trace {
+    fn next(&self, place: &mut Place) -> Option<u64> {
+        let offset = self.offsets_ns.get(place.index as usize)?;
+        place.index += 1;
+        Some(*offset)
+    }
+
+    fn until(&self, ns: u64, _near: &Place) -> u64 {
+        self.offsets_ns.partition_point(|offset| *offset <= ns) as u64
+    }
+
+    fn last_ns(&self) -> Option<u64> {
+        self.offsets_ns.last().copied()
     }
 }
 

@@ -40,6 +40,8 @@ impl Recording {
             mine.offered += theirs.offered;
             mine.answered += theirs.answered;
             mine.failed += theirs.failed;
+            mine.hits += theirs.hits;
+            mine.gets += theirs.gets;
         }
         // Both were sampled on the same grid, unless one thread was stalled over a point of it.
         for point in &other.backlog {

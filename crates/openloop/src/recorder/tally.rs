@@ -92,6 +92,12 @@ pub struct Interval {
     pub answered: u64,
     /// Arrivals that failed in it.
     pub failed: u64,
+    /// Keys that the server had, of those asked for whose answers came in it.
+    #[serde(default)]
+    pub hits: u64,
+    /// Keys asked for whose answers came in it; answers after the window are in the last.
+    #[serde(default)]
+    pub gets: u64,
 }
 
 /// The requests of one endpoint, follow-ups and parts of jobs included.

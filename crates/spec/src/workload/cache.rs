@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Digits, Expiry, Facts, Mix, Prefix, Verify};
+use super::{Digits, Expiry, Facts, Mix, OwnFile, Prefix, Replay, Verify};
 use crate::text::{as_text, number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
@@ -103,6 +103,10 @@ pub struct Cache {
     #[arg(long)]
     #[schemars(extend("x-source" = "ours, because storing items may evict others', wherever the server is"))]
     pub yes: bool,
+    /// Requests of a trace.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub replay: Replay,
 }
 
 impl Default for Cache {
@@ -128,6 +132,7 @@ impl Default for Cache {
             popularity: Popularity::Uniform,
             verify: None,
             yes: false,
+            replay: Replay::default(),
         }
     }
 }
@@ -209,6 +214,10 @@ impl Facts for Cache {
         self.preset
     }
 
+    fn replays(&self) -> bool {
+        self.replay.trace.is_some()
+    }
+
     fn speak(&mut self, protocol: Protocol) {
         if self.protocol == Protocol::Auto {
             self.protocol = protocol;
@@ -222,6 +231,9 @@ impl Facts for Cache {
     fn items(&self) -> u64 {
         // The length of a listed data set is unknown.
         const LISTED: u64 = 1_000_000;
+        if self.replay.trace.is_some() {
+            return 0;
+        }
         if self.data_set.is_some() { self.keys.max(LISTED) } else { self.keys }
     }
 
@@ -230,7 +242,20 @@ impl Facts for Cache {
         (self.fill, self.yes) = (Fill::Never, true);
     }
 
+    fn own_file(&self) -> Option<OwnFile<'_>> {
+        let file = self.replay.trace.as_deref()?;
+        Some(OwnFile {
+            file,
+            option: "trace",
+            is_sent: false,
+            instead: "replay it from this machine, without --agents",
+        })
+    }
+
     fn in_words(&self) -> String {
+        if let Some(trace) = &self.replay.trace {
+            return format!("the trace {}", trace.display());
+        }
         let size = self.key_size.to_string();
         match &self.data_set {
             Some(name) => format!("the data set {name}"),

@@ -33,6 +33,11 @@ pub trait Facts {
         None
     }
 
+    /// Whether its requests come from a trace, which has a rate of its own.
+    fn replays(&self) -> bool {
+        false
+    }
+
     /// The default QoS target.
     fn usual_qos(&self) -> QosTarget {
         QosTarget::default()

@@ -6,16 +6,18 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
+use dist::Arrivals;
 use openloop::{Plan, Recording};
 use reactor::Address;
 use results::{Invalid, Reason};
 use spec::workload::Placement;
 use spec::{Spec, Workload, workload};
+use units::Rate;
 use workloads::cache::{
-    Cache, CacheConfig, DataSet, Dialect, FILLED, FillPolicy, Items, Preparation, Server, prepare,
+    Cache, CacheConfig, DataSet, Dialect, FILLED, FillPolicy, Items, Preparation, Recorded, Server, prepare,
 };
 
-pub use self::config::read;
+pub use self::config::{read, selected};
 use crate::noise::Watch;
 use crate::task::Task;
 use crate::tls::{TlsClient, control};
@@ -44,6 +46,21 @@ impl super::Offered for Offered {
         }
     }
 
+    fn arrivals(&self, rate: Option<Rate>) -> Result<Option<Arrivals>> {
+        let Some(Recorded(replay)) = &self.config.replay else { return Ok(None) };
+        let is_timed = replay.requests().header().is_timed;
+        let factor = match rate {
+            Some(rate) => rate.rps() / replay.mean_rps(),
+            None if is_timed => self.options.replay.speed.factor(),
+            None => bail!(
+                "--trace: {} has no times; give the mean rate with --rate, such as --rate 50k",
+                replay.requests().header().name
+            ),
+        };
+        let replay: Arc<dyn dist::Recorded> = Arc::clone(replay) as _;
+        Ok(Some(Arrivals::replay(replay, factor)))
+    }
+
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
         if self.options.placement == Placement::Partitions {
             divide(plan, task.spec.generator.threads() as usize);
@@ -62,13 +79,17 @@ impl super::Offered for Offered {
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let (task, config, policy) = (run.task, &self.config, self.options.fill);
+        // The requests of a trace fill the cache themselves.
+        let policy = if self.config.replay.is_some() { FillPolicy::Never } else { self.options.fill };
+        let (task, config) = (run.task, &self.config);
         let items = Arc::new(Items::new(config));
-        let (data_set, version) = fill(&self.options, task, config, &items, run.tls)?;
+        let (data_set, version) = fill(self.options.yes, policy, task, config, &items, run.tls)?;
         if !data_set.is_complete() && policy != FillPolicy::Never {
             run.others.push(incomplete(&data_set));
         }
-        run.counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+        if data_set.looked_at > 0 {
+            run.counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+        }
         run.counters.extend(items_held(&data_set));
         if config.verify && data_set.wrong > 0 {
             run.others.push(wrong_at_start(&data_set));
@@ -94,7 +115,8 @@ impl super::Offered for Offered {
 /// Errors: a server that cannot be reached or refuses to store; one with others' items that a load that stores would put at
 /// risk, unless that is agreed to.
 fn fill(
-    options: &workload::Cache,
+    agreed: bool,
+    policy: FillPolicy,
     task: &Task,
     config: &CacheConfig,
     items: &Items,
@@ -110,8 +132,8 @@ fn fill(
             None => Ok(control(&task.addresses[server], &dialect, tls)?.0),
         },
         threads: 2,
-        policy: options.fill,
-        agreed: options.yes,
+        policy,
+        agreed,
         seed: task.spec.seed,
         progress: &|_| {},
     };
@@ -233,7 +255,8 @@ mod tests {
             let mut spec = spec::Spec { load: spec::Load::Rate("1k".parse().unwrap()), ..Default::default() };
             spec.generator.connections = connections;
             let at = |i| Address::Tcp(([127, 0, 0, 1], 7000 + i).into());
-            let mut plan = config::plan(&spec, (0..servers).map(at).collect()).unwrap();
+            let mut plan =
+                config::plan(&spec, (0..servers).map(at).collect(), &super::super::null::Offered).unwrap();
             divide(&mut plan, threads);
             assert!(plan.endpoints.iter().all(|e| e.connections >= threads), "{:?}", plan.endpoints);
         };

@@ -129,6 +129,10 @@ impl Workload for Cache {
         self.counts.list()
     }
 
+    fn hits(&self) -> (u64, u64) {
+        (self.counts.hits, self.counts.gets)
+    }
+
     fn window_opens(&mut self) {
         self.counts = CacheCounts::default();
     }

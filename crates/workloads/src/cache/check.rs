@@ -70,6 +70,10 @@ pub enum ConfigError {
 impl CacheConfig {
     /// Checks that the parameters go together.
     pub fn check(&self) -> Result<(), ConfigError> {
+        if self.replay.is_some() {
+            self.cluster.check()?;
+            return self.check_protocol();
+        }
         KeySampler::new(self.popularity, self.keys)?;
         self.check_data_set()?;
         self.cluster.check()?;
@@ -175,6 +179,10 @@ impl CacheConfig {
 
     /// The fewest characters that make all keys distinct, prefix included.
     pub(super) fn shortest_key(&self) -> usize {
+        if self.replay.is_some() {
+            // Any number of 64 bits.
+            return self.key_prefix.as_bytes().len() + self.key_digits.count(u64::MAX);
+        }
         // The digits of the largest number, and a letter before it if there are items of another kind.
         let digits = self.key_digits.count(self.keys.saturating_sub(1));
         let letter = usize::from(self.mix.any(|operation| operation.counts() || operation.grows()));

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size, mixed};
 use rand::SeedableRng;
+use replay::{Header, Op, Replay};
 use units::Bytes;
 
 use crate::cache::{
@@ -29,6 +30,9 @@ pub struct CacheConfig {
     pub data_set: Option<Listed>,
     /// How often each key is requested.
     pub popularity: Popularity,
+    /// The requests of a trace. They replace data set, popularity, mix and expiry; `key_size` and `value_size` are those
+    /// of keys and values whose length the trace does not tell.
+    pub replay: Option<Recorded>,
     /// The shares of the operations.
     pub mix: Mix,
     /// How the operations are written.
@@ -66,6 +70,7 @@ impl Default for CacheConfig {
             value_size: size(200),
             data_set: None,
             popularity: Popularity::Uniform,
+            replay: None,
             mix: Mix::default(),
             protocol: Protocol::Ascii,
             login: None,
@@ -85,14 +90,19 @@ impl CacheConfig {
     /// If false, a hit ratio under [`FILLED`](crate::cache::FILLED) in the window means that the server evicts items.
     pub fn causes_misses(&self) -> bool {
         use crate::cache::Operation as O;
-        !self.expiry.is_never()
+        self.replay.is_some()
+            || !self.expiry.is_never()
             || self.on_miss == OnMiss::Set
             || self.mix.any(|operation| matches!(operation, O::Delete | O::Insert))
     }
 
     /// Whether the load changes the server's items.
     pub fn writes(&self) -> bool {
-        self.mix.writes() || self.on_miss == OnMiss::Set
+        let mix_writes = match &self.replay {
+            Some(recorded) => recorded.header().count(Op::Get) < recorded.header().requests,
+            None => self.mix.writes(),
+        };
+        mix_writes || self.on_miss == OnMiss::Set
     }
 
     /// How to speak to the servers before the load.
@@ -147,6 +157,24 @@ impl PartialEq for Listed {
     /// By name and scaling; contents are not compared.
     fn eq(&self, other: &Listed) -> bool {
         (&self.name, self.scaling) == (&other.name, other.scaling)
+    }
+}
+
+/// The requests of a trace.
+#[derive(Clone, Debug)]
+pub struct Recorded(pub Arc<Replay>);
+
+impl Recorded {
+    /// Facts about the whole trace.
+    pub(super) fn header(&self) -> &Header {
+        self.0.requests().header()
+    }
+}
+
+impl PartialEq for Recorded {
+    /// By identity; contents are not compared.
+    fn eq(&self, other: &Recorded) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

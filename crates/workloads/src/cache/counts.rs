@@ -24,6 +24,9 @@ pub(super) struct CacheCounts {
     pub(super) moved: u64,
     pub(super) asked: u64,
     pub(super) of_cluster: u64,
+    /// Requests of a trace that a set stands in for, and all of its requests.
+    pub(super) stand_ins: u64,
+    pub(super) recorded: u64,
     pub(super) udp: Udp,
 }
 
@@ -53,6 +56,7 @@ impl CacheCounts {
             ("append_resets", self.append_resets, self.appends),
             ("sets_on_miss", self.sets_on_miss, self.misses_to_set),
             ("verify_failures", self.verify_failures, self.verified),
+            ("sets_in_place_of_others", self.stand_ins, self.recorded),
             ("cluster_moved", self.moved, self.of_cluster),
             ("cluster_ask", self.asked, self.of_cluster),
             ("udp_reordered_datagrams", udp.reordered, udp.datagrams),

@@ -50,7 +50,10 @@ pub(super) fn check(
     for (server, held) in held.iter().enumerate().take(asked(config)) {
         let refused = |found: String, then: &str| {
             let (server, size) = (config.cluster.servers[server].to_string(), Bytes(needed));
-            let then = format!("storing {} items ({size} and more) {then}", items.total());
+            let then = match items.replay() {
+                Some(_) => format!("replaying a trace that stores {then}"),
+                None => format!("storing {} items ({size} and more) {then}", items.total()),
+            };
             Err(ControlError::Agreement { server, found, then, reads: !config.writes() })
         };
         let held = match held {

@@ -1,5 +1,8 @@
+use std::sync::Arc;
+
 use dist::ItemSizes;
 use proto_memcache::append_u64;
+use replay::Replay;
 
 use crate::cache::cluster::{Shards, Slots};
 use crate::cache::content::Content;
@@ -22,8 +25,11 @@ pub struct Items {
     shards: Shards,
     verify: bool,
     versions: Versions,
-    /// The content of the largest value, if values are not checked; smaller ones are its beginning.
+    /// The content of the largest value, if values are not checked; smaller ones are its beginning. Of a trace at most
+    /// [`CONTENT_MAX`], which larger ones repeat.
     content: Vec<u8>,
+    /// The requests of a trace, whose records are the numbers of items then.
+    replay: Option<Arc<Replay>>,
 }
 
 /// The kind of an item; each has keys of its own.
@@ -44,6 +50,8 @@ const SIDE_MAX: u64 = 1 << 16;
 const COUNTER: u64 = 5_000_000_000;
 /// The longest value of an item that grows, before it does: growth stays far from any server's limit.
 const GROWN_MAX: usize = 1 << 16;
+/// The most content that is kept for the values of a trace, which may have any size up to a gigabyte.
+const CONTENT_MAX: u64 = 1 << 20;
 /// The bytes appended or prepended each time.
 pub(super) const PIECE: &[u8] = b"+piece+\n";
 
@@ -54,11 +62,17 @@ impl Items {
             if config.mix.any(is) { config.keys.min(SIDE_MAX) } else { 0 }
         };
         let sizes = config.sizes();
-        let longest = if config.verify { GROWN_MAX as u64 } else { sizes.values().1.0 };
+        let replay = config.replay.as_ref().map(|recorded| Arc::clone(&recorded.0));
+        let longest = match &replay {
+            _ if config.verify => GROWN_MAX as u64,
+            Some(replay) => replay.requests().header().largest.max(sizes.values().1.0).min(CONTENT_MAX),
+            None => sizes.values().1.0,
+        };
         Items {
             prefix: config.key_prefix.as_bytes().to_vec(),
             digits: config.key_digits,
-            keys: config.keys,
+            // A trace brings its own items into the cache.
+            keys: if config.replay.is_some() { 0 } else { config.keys },
             counters: side(crate::cache::Operation::counts),
             grown: side(crate::cache::Operation::grows),
             shortest_key: config.shortest_key(),
@@ -68,6 +82,7 @@ impl Items {
             verify: config.verify,
             versions: Versions::default(),
             content: (0..longest).map(|i| b'a' + (i % 26) as u8).collect(),
+            replay,
         }
     }
 
@@ -107,6 +122,12 @@ impl Items {
         self.grown as usize
     }
 
+    /// The requests of a trace, if they are replayed.
+    #[inline]
+    pub fn replay(&self) -> Option<&Replay> {
+        self.replay.as_deref()
+    }
+
     /// How many servers there are.
     pub fn servers(&self) -> usize {
         self.servers
@@ -139,7 +160,15 @@ impl Items {
     /// A size that is too short for the number is raised. Numbers from [`Items::keys`] on are those of inserts.
     #[inline]
     pub fn append_key(&self, kind: Kind, n: u64, out: &mut Vec<u8>) {
-        let size = (self.sizes.key_size(n) as usize).max(self.shortest_key);
+        let (n, size) = match &self.replay {
+            None => (n, self.sizes.key_size(n)),
+            Some(replay) => {
+                let record = replay.record(n);
+                let size = u64::from(record.key_size);
+                (record.key, if size > 0 { size } else { self.sizes.key_size(record.key) })
+            }
+        };
+        let size = (size as usize).max(self.shortest_key);
         let start = out.len();
         out.extend_from_slice(&self.prefix);
         out.resize(start + size, b'0');
@@ -161,7 +190,9 @@ impl Items {
     /// The length of the value of number `n`. Units: bytes.
     #[inline]
     pub fn value_size(&self, n: u64) -> usize {
-        self.sizes.value_size(n) as usize
+        let Some(replay) = &self.replay else { return self.sizes.value_size(n) as usize };
+        let record = replay.record(n);
+        record.size.map_or_else(|| self.sizes.value_size(record.key) as usize, |size| size as usize)
     }
 
     /// The length of an item's value when it is stored. Units: bytes.
@@ -180,17 +211,26 @@ impl Items {
         match kind {
             Kind::Data if self.verify => Content::of(key).append(version, self.value_size(n), out),
             Kind::Counter => append_u64(out, COUNTER),
+            _ if self.replay.is_some() => {
+                let mut left = self.value_size(n);
+                while left > 0 {
+                    let part = left.min(self.content.len());
+                    out.extend_from_slice(&self.content[..part]);
+                    left -= part;
+                }
+            }
             _ => out.extend_from_slice(&self.content[..self.stored_size(kind, n)]),
         }
     }
 
-    /// Checks the value received for a key of the data set: its length, and its content if verified.
+    /// Checks the value received for a key of the data set: its length, and its content if verified. In a trace the length
+    /// of a key's value may change with each set, so that only contents are checked, each for its own length.
     ///
     /// Errors: the defect.
     #[inline]
     pub fn check(&self, n: u64, key: &[u8], value: &[u8]) -> Result<(), String> {
         let size = self.value_size(n);
-        if value.len() != size {
+        if value.len() != size && self.replay.is_none() {
             return Err(format!("a value has {} B instead of {size} B", value.len()));
         }
         if self.verify { self.check_content(key, value) } else { Ok(()) }

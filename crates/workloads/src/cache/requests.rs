@@ -4,13 +4,14 @@ use dist::{Draw, Purpose, Rng, Streams, mixed};
 use proto_memcache::client::{self, MetaFlag, MetaMode, udp};
 use proto_memcache::{Reply, StoreVerb};
 use rand::{RngExt, SeedableRng};
+use replay::{Action, Cursor};
 
 use crate::cache::counts::CacheCounts;
 use crate::cache::items::PIECE;
 use crate::cache::job::Step;
 use crate::cache::picker::Picker;
 use crate::cache::{
-    CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Placement, Protocol, expiry,
+    CacheConfig, ConfigError, Expiry, Items, Job, Kind, OnMiss, Operation, Placement, Protocol, expiry,
 };
 use openloop::Parts;
 
@@ -28,6 +29,8 @@ pub struct Cache {
     key_rng: Rng,
     operation_rng: Rng,
     server_rng: Rng,
+    /// Where this thread is in a trace.
+    cursor: Cursor,
     /// The piece that this thread has appended to each growing item, since it last set it.
     pieces: Vec<u8>,
     pub(super) key: Vec<u8>,
@@ -65,13 +68,18 @@ impl Cache {
         let streams = Streams::new(config.seed);
         let stream = |purpose| streams.stream(purpose, u64::from(seat.thread));
         let mut sum = 0.0;
-        let operations = config.mix.shares().iter().map(|share| {
+        let drawn = config.mix.shares().iter().map(|share| {
             sum += share.percent / 100.0;
             (share.operation.clone(), sum)
         });
+        let operations = match &config.replay {
+            None => drawn.collect(),
+            Some(recorded) => recorded_operations(recorded.header()),
+        };
         Ok(Cache {
             counts: CacheCounts::default(),
-            operations: operations.collect(),
+            operations,
+            cursor: Cursor::default(),
             picker: Picker::new(config, seat)?,
             key_rng: stream(Purpose::Keys),
             operation_rng: stream(Purpose::Operations),
@@ -94,7 +102,6 @@ impl Cache {
     /// Draws an arrival: its operation, and a request for each server that it concerns.
     #[inline]
     pub(super) fn draw_parts(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
-        let at = self.draw_operation();
         let mut job = Job {
             n: 0,
             version: self.items.versions().of(seq),
@@ -105,6 +112,10 @@ impl Cache {
             tries: 0,
             asking: false,
         };
+        if self.items.replay().is_some() {
+            return self.draw_recorded(seq, job, parts);
+        }
+        let at = self.draw_operation();
         job.step = match &self.operations[at].0 {
             Operation::MultiGet(keys) => {
                 job.keys = keys.sample(&mut self.operation_rng) as u16;
@@ -143,6 +154,25 @@ impl Cache {
         }
         self.send_out(job, parts);
         at
+    }
+
+    /// Takes request `seq` of the trace.
+    fn draw_recorded(&mut self, seq: u64, mut job: Job, parts: &mut Parts<Job>) -> usize {
+        let items = Arc::clone(&self.items);
+        let Some(replay) = items.replay() else { unreachable!("the caller has looked") };
+        job.n = replay.find(seq, &mut self.cursor);
+        let op = replay.record(job.n).op;
+        let (step, operation) = match op.action() {
+            Action::Get => (Step::Get, Operation::Get),
+            Action::Set => (Step::Set, Operation::Set),
+            Action::Delete => (Step::Delete, Operation::Delete),
+        };
+        self.counts.recorded += 1;
+        self.counts.stand_ins += u64::from(op.has_stand_in());
+        job.step = step;
+        self.send_out(job, parts);
+        // Every operation of the trace is in the list.
+        self.operations.iter().position(|(known, _)| *known == operation).unwrap_or(0)
     }
 
     #[inline]
@@ -380,8 +410,33 @@ impl Cache {
     /// The expiry time of a job; the same on every call.
     #[inline]
     pub(super) fn expiry(&self, job: &Job) -> i32 {
+        if let Some(replay) = self.items.replay() {
+            // Longer spans would be read as moments.
+            return replay.record(job.n).ttl_s.min(Expiry::MAX as u32) as i32;
+        }
         expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
     }
+}
+
+/// The operations that replay those of a trace, the most frequent first, and the share of the requests up to each.
+fn recorded_operations(header: &replay::Header) -> Vec<(Operation, f64)> {
+    let count = |action: Action| {
+        let of = replay::Op::ALL.into_iter().filter(|op| op.action() == action);
+        of.map(|op| header.count(op)).sum::<u64>()
+    };
+    let all = [
+        (Operation::Get, count(Action::Get)),
+        (Operation::Set, count(Action::Set)),
+        (Operation::Delete, count(Action::Delete)),
+    ];
+    let mut found: Vec<_> = all.into_iter().filter(|(_, count)| *count > 0).collect();
+    found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut sum = 0;
+    let share = |(operation, count)| {
+        sum += count;
+        (operation, sum as f64 / header.requests as f64)
+    };
+    found.into_iter().map(share).collect()
 }
 
 /// The items that a step works on.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use dist::{DataSet, Population, twitter_like};
+use replay::Select;
 use spec::Spec;
-use spec::workload::{Cache, Protocol, Verify};
-use workloads::cache::{CacheConfig, Cluster, Listed, Login, Server};
+use spec::workload::{Cache, Digits, Protocol, Replay, Verify};
+use workloads::cache::{CacheConfig, Cluster, Listed, Login, Recorded, Server};
 
 /// The workload of a specification on these servers, by name; `None` if they are not known yet.
 ///
@@ -15,10 +16,13 @@ use workloads::cache::{CacheConfig, Cluster, Listed, Login, Server};
 pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
     let default = CacheConfig::default();
     let data_set = listed(cache)?;
+    let replay = recorded(&cache.replay)?;
     let config = CacheConfig {
         keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
         key_prefix: cache.key_prefix.clone(),
-        key_digits: cache.key_digits,
+        // The numbers of a trace's keys have 64 bits, which decimal digits would make longer than most keys are.
+        key_digits: if replay.is_some() { Digits::Base62 } else { cache.key_digits },
+        replay,
         key_size: cache.key_size.clone(),
         value_size: cache.value_size.clone(),
         data_set,
@@ -38,6 +42,23 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
     };
     config.check()?;
     Ok(config)
+}
+
+/// The selected requests of a trace. It is compiled if that was not done before.
+fn recorded(asked: &Replay) -> Result<Option<Recorded>> {
+    let Some(file) = &asked.trace else { return Ok(None) };
+    let requests = replay::open(file, &mut |_| true)?;
+    Ok(Some(Recorded(Arc::new(replay::Replay::new(Arc::new(requests), &selected(asked))?))))
+}
+
+/// The part of a trace that these options select.
+pub fn selected(asked: &Replay) -> Select {
+    Select {
+        one_in: asked.sample.one_in(),
+        from_ns: asked.from.map_or(0, |from| from.0),
+        to_ns: asked.to.map(|to| to.0),
+        loops: asked.is_loop,
+    }
 }
 
 fn login(file: &Path) -> Result<Login> {
