@@ -31,6 +31,8 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("backlog_count", Type::Count, |(_, _, window)| window.backlog.into()),
         ("in_flight_count", Type::Count, |(_, _, window)| window.in_flight.into()),
         ("outstanding_count", Type::Count, |(_, _, window)| window.outstanding().into()),
+        ("hit_count", Type::Count, |(_, _, window)| window.hits.into()),
+        ("get_count", Type::Count, |(_, _, window)| window.gets.into()),
         ("disturbed", Type::Flag, |(_, _, window)| window.disturbed.into()),
     ]
 }

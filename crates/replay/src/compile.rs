@@ -365,7 +365,7 @@ pub(crate) mod tests {
         let source = folder.path().join("t.csv");
         let write = |text: &str| std::fs::write(&source, text).unwrap();
         let mut calls = 0;
-        let mut requests = |path: &Path| open(path, &mut |_| true).map(|requests| requests.len());
+        let requests = |path: &Path| open(path, &mut |_| true).map(|requests| requests.len());
         write("1,a,1,0,1,get,0\n");
         assert_eq!(requests(&source).unwrap(), 1);
         let first = std::fs::metadata(beside(&source)).unwrap().modified().unwrap();

@@ -13,6 +13,7 @@ mod flame;
 mod frame;
 mod generator;
 mod heat;
+mod hits;
 mod latency;
 mod limits;
 mod load_chart;

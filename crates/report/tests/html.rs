@@ -293,6 +293,19 @@ fn a_page_of_one_load_begins_with_its_figures_and_draws_no_lone_dots() {
 }
 
 #[test]
+fn the_hit_ratio_is_drawn_of_trials_with_gets() {
+    let mut experiment = crate::sample::load();
+    let title = "Hit ratio over time";
+    assert!(!experiment_html(&experiment).contains(title));
+    for (i, window) in experiment.trials[0].windows.iter_mut().enumerate() {
+        // A window without gets leaves a gap.
+        (window.hits, window.gets) = (Some(i as u64 % 7), Some(if i == 3 { 0 } else { 10 }));
+    }
+    let page = experiment_html(&experiment);
+    assert!(page.contains(title) && page.contains(">100 %<") && !page.contains("NaN"), "{page}");
+}
+
+#[test]
 fn figures_that_are_only_bounded_are_bars_with_names() {
     let mut experiment = crate::sample::sweep();
     experiment.trials.retain(|trial| trial.purpose == results::Purpose::LoadPoint && trial.block == 0);

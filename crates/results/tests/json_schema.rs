@@ -38,8 +38,8 @@ fn schemas_change_on_purpose_only() {
     let check = |name: &str, version: u32, schema: Value, expect: (u32, &str)| {
         assert_eq!((version, shape(schema).as_str()), expect, "{name}");
     };
-    check("result", SCHEMA, results::json_schema(), (3, "d2cf17a1b4d70444"));
-    check("study", results::study::STUDY_SCHEMA, results::study_json_schema(), (2, "f9c85c0e7a0baffe"));
+    check("result", SCHEMA, results::json_schema(), (3, "8741f00c07fd6dfa"));
+    check("study", results::study::STUDY_SCHEMA, results::study_json_schema(), (2, "dd9757086a60a77d"));
     check("comparison", COMPARISON_SCHEMA, results::comparison_json_schema(), (1, "6ddb366dcc234a6c"));
 }
 
@@ -153,6 +153,8 @@ fn full_trial() -> Trial {
             offered: Some(2),
             answered: Some(3),
             errors: Some(4),
+            hits: Some(1),
+            gets: Some(2),
             ..WindowPoint::default()
         }],
         heat: Some(Heat {

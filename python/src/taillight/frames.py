@@ -108,6 +108,8 @@ def windows(experiment: Experiment) -> list[Row]:
             "backlog_count": window.backlog,
             "in_flight_count": window.in_flight,
             "outstanding_count": window.outstanding,
+            "hit_count": window.hits,
+            "get_count": window.gets,
             "disturbed": window.disturbed,
         }
         for trial in experiment.trials

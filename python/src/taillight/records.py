@@ -101,6 +101,8 @@ class Window:
     offered: int | None = None
     answered: int | None = None
     errors: int | None = None
+    hits: int | None = None
+    gets: int | None = None
 
     @property
     def outstanding(self) -> int | None:

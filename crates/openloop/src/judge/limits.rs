@@ -146,7 +146,8 @@ mod tests {
             }
         }
         let (all, failures) = (recording.tally.intended, recording.tally.errors);
-        recording.intervals = vec![Interval { offered: all, answered: all - failures, failed: failures }];
+        let (answered, failed) = (all - failures, failures);
+        recording.intervals = vec![Interval { offered: all, answered, failed, ..Interval::default() }];
         recording.answered_in_window = all - failures;
         let points = (0..100u64).map(|i| crate::BacklogPoint {
             offset: Nanos(WINDOW.0 / 100 * i),

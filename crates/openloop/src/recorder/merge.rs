@@ -91,7 +91,7 @@ mod tests {
     use hist::Windows;
 
     use super::*;
-    use crate::Stall;
+    use crate::{Interval, Stall};
     use units::Nanos;
 
     fn recording(counters: &[(&str, u64, u64)]) -> Recording {
@@ -104,6 +104,22 @@ mod tests {
         );
         recording.counters = counters.iter().map(|&(name, count, of)| (name.into(), count, of)).collect();
         recording
+    }
+
+    #[test]
+    fn hits_are_entered_where_their_answers_came() {
+        let mut recording = recording(&[]);
+        recording.intervals = vec![Interval::default(); 3];
+        recording.note_hits(Time(0), (0, 0));
+        recording.note_hits(Time(recording.interval.0 / 2), (3, 4));
+        recording.note_hits(Time(recording.interval.0 * 3 / 2), (4, 9));
+        // Answers after the window.
+        recording.note_hits(Time(recording.interval.0 * 7), (5, 10));
+        let found: Vec<_> = recording.intervals.iter().map(|one| (one.hits, one.gets)).collect();
+        assert_eq!(found, [(3, 4), (1, 5), (1, 1)]);
+        let other = recording.clone();
+        recording.merge(&other);
+        assert_eq!((recording.intervals[0].hits, recording.intervals[1].gets), (6, 10));
     }
 
     #[test]

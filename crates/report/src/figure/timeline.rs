@@ -7,7 +7,7 @@ use super::panel::{Panel, decades, over_time, panels, tiles};
 use super::place::place;
 use super::scale::Scale;
 use super::series::State;
-use super::{Canvas, Shape, Size, disk, heat, outstanding, pace, sessions};
+use super::{Canvas, Shape, Size, disk, heat, hits, outstanding, pace, sessions};
 use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;
@@ -41,6 +41,7 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
             (sessions::buffers(&panels))
             (sessions::live(&panels))
             (disk::disk(&panels))
+            (hits::hits(&panels))
             (outstanding::outstanding(&panels))
             (pace::pace(&panels))
         }

@@ -197,6 +197,8 @@ fn window(plan: &Plan, i: u64, jitter: f64) -> WindowPoint {
         offered: Some((count as f64 * (0.97 + 0.06 * noise(number * 1000 + i, 8))) as u64),
         answered: Some((rps.min(server.max_rps) * 0.1 * (0.96 + 0.08 * noise(number * 1000 + i, 9))) as u64),
         errors: Some(0),
+        hits: None,
+        gets: None,
         disturbed,
     }
 }

@@ -30,6 +30,7 @@ mod movies;
 mod movies_analytics;
 mod nginx;
 mod probes;
+mod recorded;
 mod redis;
 mod results;
 mod run;

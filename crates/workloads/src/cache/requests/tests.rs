@@ -220,3 +220,94 @@ fn only_gets_go_over_udp() {
         }
     }
 }
+
+/// The requests of a trace in the form of Twitter's.
+fn of_trace(text: &str, select: &replay::Select, protocol: Protocol) -> CacheConfig {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    std::fs::write(&file, text).unwrap();
+    let requests = Arc::new(replay::open(&file, &mut |_| true).unwrap());
+    let replay = Arc::new(replay::Replay::new(requests, select).unwrap());
+    CacheConfig {
+        replay: Some(crate::cache::Recorded(replay)),
+        key_digits: crate::cache::Digits::Base62,
+        protocol,
+        ..config("get:100")
+    }
+}
+
+const TRACE: &str =
+    "0,a,20,0,1,get,0\n1,a,20,2,1,set,60\n2,b,1,3,1,add,9000000\n3,a,20,0,1,delete,0\n4,b,1,1,1,incr,0\n";
+
+/// What arrivals `0..count` write, line by line.
+fn replayed(config: &CacheConfig, count: u64) -> (Vec<String>, Cache) {
+    config.check().unwrap();
+    let mut cache = cache(config);
+    let mut out = Vec::new();
+    for seq in 0..count {
+        for (_, mut job) in draw(&mut cache, seq).1 {
+            cache.write(&mut job, 0, &mut out);
+        }
+    }
+    let lines = String::from_utf8(out).unwrap().lines().map(str::to_owned).collect();
+    (lines, cache)
+}
+
+#[test]
+fn a_trace_brings_keys_operations_sizes_and_expiry() {
+    let (lines, mut cache) = replayed(&of_trace(TRACE, &replay::Select::default(), Protocol::Ascii), 5);
+    let key = |line: usize| lines[line].split(' ').nth(1).unwrap().to_owned();
+    let (a, b) = (key(0), key(3));
+    // The prefix `t:` and 11 digits; a longer key has zeros before its number, a shorter one is raised.
+    assert!(a.len() == 20 && a.starts_with("t:00") && b.len() == 13 && b.starts_with("t:"), "{a} {b}");
+    assert_eq!(
+        lines,
+        [
+            format!("get {a}"),
+            format!("set {a} 0 60 2"),
+            "ab".into(),
+            // Longer than memcached takes for a span.
+            format!("set {b} 0 2592000 3"),
+            "abc".into(),
+            format!("delete {a}"),
+            format!("set {b} 0 0 1"),
+            "a".into(),
+        ]
+    );
+    // The most frequent operation first.
+    assert_eq!(cache.names(), ["set", "get", "delete"]);
+    assert_eq!((cache.counts.stand_ins, cache.counts.recorded), (1, 5));
+    let drawn: Vec<usize> = (0..5).map(|seq| draw(&mut cache, seq).0).collect();
+    assert_eq!(drawn, [1, 0, 0, 2, 0]);
+}
+
+#[test]
+fn a_trace_is_replayed_by_every_protocol() {
+    let select = replay::Select::default();
+    let (meta, _) = replayed(&of_trace(TRACE, &select, Protocol::Meta), 2);
+    assert!(
+        meta[0].starts_with("mg t:0") && meta[1].starts_with("ms t:0") && meta[1].ends_with(" 2 T60"),
+        "{meta:?}"
+    );
+    let (resp, _) = replayed(&of_trace(TRACE, &select, Protocol::Resp), 2);
+    let resp = resp.join("|");
+    assert!(resp.contains("|GET|") && resp.contains("|SET|") && resp.contains("|EX|$2|60"), "{resp}");
+    // The second round repeats the first.
+    let loops = replay::Select { loops: true, ..select };
+    let (twice, _) = replayed(&of_trace(TRACE, &loops, Protocol::Ascii), 10);
+    assert_eq!(twice[..8], twice[8..]);
+}
+
+#[test]
+fn values_of_a_trace_are_checked_for_their_own_length() {
+    let config = CacheConfig { verify: true, ..of_trace(TRACE, &replay::Select::default(), Protocol::Ascii) };
+    let items = Items::new(&config);
+    items.versions().begin(1, true);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    items.append_key(Kind::Data, 1, &mut key);
+    items.append_value(Kind::Data, 1, &key, 0, &mut value);
+    assert_eq!(value.len(), 2);
+    // The get before it knows no length.
+    assert_eq!(items.check(0, &key, &value), Ok(()));
+    assert!(items.check(0, &key, b"xy").is_err());
+}

@@ -1,0 +1,126 @@
+//! Traces of requests are made, described, compiled and replayed.
+
+use std::path::Path;
+
+use results::Trial;
+use serde_json::Value;
+
+use crate::cache::memcached;
+use crate::run::{answers, finish, refuses, taillight, text};
+
+/// Makes a trace of this format in a folder.
+fn make(folder: &Path, format: &str, more: &[&str]) -> String {
+    let file = folder.join(format).display().to_string();
+    let mut command = taillight(&["trace", "make", "--format", format, "--out", &file]);
+    answers(&finish(command.args(["--requests", "4000", "--rate", "4k"]).args(more)));
+    file
+}
+
+fn info(file: &str) -> Value {
+    let output = finish(&mut taillight(&["trace", "info", file, "--json"]));
+    answers(&output);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)))
+}
+
+/// The trial of a replay on one connection, which keeps the order of the trace.
+fn replay(target: &str, file: &str, more: &[&str]) -> Trial {
+    let mut command = taillight(&["load", "cache", "--target", target, "--trace", file, "--json"]);
+    let output = finish(command.args(["--connections", "1", "--pace", "sleep"]).args(more));
+    answers(&output);
+    let trial: Trial =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)));
+    assert_eq!((trial.arrivals.errors, trial.arrivals.timeouts), (0, 0), "{:?}", trial.errors);
+    trial
+}
+
+fn intended(trial: &Trial, name: &str) -> u64 {
+    let found = trial.operations.iter().find(|operation| operation.name == name);
+    found.and_then(|operation| operation.outcomes).map_or(0, |outcomes| outcomes.intended)
+}
+
+/// A counter of memcached's `stats`.
+fn counter(address: &str, name: &str) -> u64 {
+    use std::io::{BufRead, BufReader, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"stats\r\nquit\r\n").unwrap();
+    let lines: Vec<String> = BufReader::new(stream).lines().map(Result::unwrap).collect();
+    let start = format!("STAT {name} ");
+    let found = lines.iter().find_map(|line| line.strip_prefix(&start));
+    found.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {lines:?}"))
+}
+
+#[test]
+fn a_server_counts_what_the_trace_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = make(folder.path(), "watch", &[]);
+    let recorded = std::fs::read_to_string(&file).unwrap();
+    let lines = |part: &str| recorded.lines().filter(|line| line.contains(part)).count() as u64;
+    let (found, gets) = (lines("status=found"), lines("type=item_get"));
+    let Some((_server, address)) = memcached(&[]) else { return };
+    let trial = replay(&address, &file, &["--verify"]);
+    assert_eq!(trial.arrivals.intended, 4_000, "all of it, without a warm-up");
+    assert_eq!((intended(&trial, "get"), intended(&trial, "set")), (gets, lines("type=item_store")));
+    assert_eq!(intended(&trial, "delete"), lines("type=deleted"));
+    let sum =
+        |read: fn(&results::WindowPoint) -> Option<u64>| trial.windows.iter().filter_map(read).sum::<u64>();
+    assert_eq!((sum(|window| window.hits), sum(|window| window.gets)), (found, gets));
+    assert!((trial.counters["hit_ratio"] - found as f64 / gets as f64).abs() < 1e-9);
+    assert_eq!(trial.counters["verify_failures"], 0.0);
+    assert_eq!(
+        (counter(&address, "get_hits"), counter(&address, "cmd_set")),
+        (found, lines("type=item_store"))
+    );
+    let rates: Vec<f64> = trial.windows.iter().filter_map(results::WindowPoint::hit_ratio).collect();
+    assert!(rates[0] < rates[rates.len() - 1], "an empty cache fills: {rates:?}");
+}
+
+#[test]
+fn a_trace_of_gets_is_read_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = make(folder.path(), "oracle-general", &[]);
+    let keys = info(&file)["keys"]["count"].as_f64().unwrap() as u64;
+    let Some((_server, address)) = memcached(&[]) else { return };
+    let trial = replay(&address, &file, &["--rate", "8k"]);
+    assert_eq!((trial.arrivals.intended, intended(&trial, "get")), (4_000, 4_000));
+    assert_eq!(intended(&trial, "set on miss"), keys, "each key is missed once");
+    assert_eq!(counter(&address, "curr_items"), keys);
+    assert!((trial.offered_rps / 8_000.0 - 1.0).abs() < 0.05, "{}", trial.offered_rps);
+    let none = replay(&address, &file, &["--on-miss", "nothing", "--sample", "1/4", "--speed", "4x"]);
+    assert!((200..3_500).contains(&none.arrivals.intended), "{:?}", none.arrivals);
+    assert_eq!(none.counters["hit_ratio"], 1.0, "a second replay finds what the first stored");
+}
+
+#[test]
+fn every_format_is_described_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |format: &str| info(&make(folder.path(), format, &["--keys", "500", "--seed", "3"]));
+    let twitter = of("twitter");
+    assert_eq!(twitter["requests"], 4_000);
+    for format in ["kvcache", "watch", "monitor"] {
+        let other = of(format);
+        assert_eq!(
+            (&other["operations"], &other["keys"]["count"]),
+            (&twitter["operations"], &twitter["keys"]["count"])
+        );
+        assert_eq!(other["timed"], format != "kvcache");
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = make(folder.path(), "kvcache", &[]);
+    let check = |more: &[&str], expect: &str| {
+        let mut command = taillight(&["load", "cache", "--target", "127.0.0.1:1", "--trace", &file]);
+        refuses(command.args(more), 2, &[expect]);
+    };
+    check(&[], "has no times; give the mean rate with --rate");
+    check(&["--rate", "1k", "--speed", "2x"], "--rate decides how fast");
+    check(&["--rate", "1k", "--arrivals", "poisson"], "a trace has arrivals of its own");
+    check(&["--closed"], "a closed loop ignores");
+    check(&["--rate", "1k", "--loop"], "--window 60s");
+    check(&["--mix", "get:100"], "cannot be used with");
+    std::fs::write(folder.path().join("text"), "hello\n").unwrap();
+    let text = folder.path().join("text").display().to_string();
+    refuses(&mut taillight(&["trace", "info", &text]), 1, &["its format is not recognised"]);
+}
