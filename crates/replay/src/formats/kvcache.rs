@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn reads_the_columns_that_its_header_names() {
-        let check = |text: &str, expect: &[(Option<u64>, u8, Option<u32>, u32, Op, u32)]| {
+        type Shape = (Option<u64>, u8, Option<u32>, u32, Op, u32);
+        let check = |text: &str, expect: &[Shape]| {
             let seen = read(Format::Kvcache, text).unwrap();
             let shape: Vec<_> = seen
                 .iter()
