@@ -39,7 +39,7 @@ pub fn beside(source: &Path) -> PathBuf {
     name.into()
 }
 
-/// The requests of a trace: compiled ones as they are; of any other the compiled form beside it, which is made if it is
+/// The requests of a trace: compiled ones as they are; of any other the compiled file in the same folder, which is made if it is
 /// missing or of an earlier content. `progress` returns whether to go on.
 ///
 /// Errors: the trace cannot be read or is malformed, or the compiled form cannot be written.
@@ -64,10 +64,10 @@ pub fn open(source: &Path, progress: &mut dyn FnMut(&Progress) -> bool) -> Resul
 /// Compiles a trace into `to`, which has its name once it is whole.
 ///
 /// Requests keep their order. One that was written after a later one comes with it. Where times are whole seconds, the
-/// requests of a second are spread over it as those of a Poisson process; without times, over all the trace. A get whose
-/// value has no size gets the key's last known one. Bounds: 20 MiB of memory, whatever the size of the trace.
+/// requests of a second are spread over it as by a Poisson process; without times, over all the trace. A get whose
+/// value has no size gets the key's last known one. Bounds: 20 MiB of memory, for a trace of any size.
 ///
-/// Errors: the trace cannot be read or is malformed, or `to` cannot be written; nothing of it remains then.
+/// Errors: the trace cannot be read or is malformed, or `to` cannot be written; it is removed then.
 pub fn compile(
     source: &Path,
     to: &Path,
@@ -206,7 +206,7 @@ impl Writer {
         self.header.format.has_seconds() && self.header.is_timed
     }
 
-    /// Writes what is pending. `next`: the time after theirs, if it is known; if theirs is a whole second, and the next
+    /// Writes the pending records. `next`: the time after theirs, if it is known; if theirs is a whole second, and the next
     /// comes no earlier than a second later, they are spread over it.
     fn flush(&mut self, next: Option<u64>) -> io::Result<()> {
         const SECOND: u64 = 1_000_000_000;

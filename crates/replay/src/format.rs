@@ -52,7 +52,7 @@ impl Format {
         if self == Format::Monitor { 8 << 20 } else { 64 << 10 }
     }
 
-    /// The format that the beginning of a file has; `None` if it is none of these, or could be several.
+    /// The format that the beginning of a file has; `None` if it is unknown or ambiguous.
     pub fn recognise(beginning: &[u8]) -> Option<Format> {
         let is_text = !beginning.iter().any(|byte| matches!(byte, 0..=8 | 14..=31));
         // Times and sizes of 4 bytes have a zero in nearly every record, which no text has.

@@ -29,7 +29,7 @@ pub struct Seen {
     pub size: Option<u32>,
     /// As of [`Record`].
     pub ttl_s: u32,
-    /// What it did.
+    /// Its operation.
     pub op: Op,
     /// How often, in a row.
     pub times: u32,
@@ -73,7 +73,7 @@ impl Parser {
 
     /// Reads one line, without its end.
     ///
-    /// Errors: what is wrong with it.
+    /// Errors: its fault.
     pub fn line(&mut self, line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, String> {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(Line::Nothing);

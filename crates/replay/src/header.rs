@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{Format, Op, Record};
 
-/// What stands before the records of a compiled trace.
+/// Facts about a compiled trace, before its records.
 ///
 /// ```text
 /// bytes 0..8     TLREPLAY
@@ -33,7 +33,7 @@ pub struct Header {
     pub source_size: u64,
     /// When the source was changed. Units: ns since 1970.
     pub source_changed_ns: u64,
-    /// Whether the source has times. If not, those of a Poisson process of 1 Mrps stand in, for a rate that is given.
+    /// Whether the source has times. If not, the records have times of a Poisson process of 1 Mrps, to be scaled to a rate.
     pub is_timed: bool,
     /// Requests that were written after a later one; they come with it.
     pub reordered: u64,
@@ -90,7 +90,7 @@ impl Header {
 
     /// Reads it back.
     ///
-    /// Errors: what is wrong with it.
+    /// Errors: its fault.
     pub(crate) fn from_bytes(bytes: &[u8; BYTES]) -> Result<Header, String> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         if bytes[..8] != MAGIC {

@@ -3,18 +3,18 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::replay::is_chosen;
 
-/// What is known of one key.
+/// Figures of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeySeen {
     pub(crate) requests: u64,
     /// Units: ns after the start.
     pub(crate) last_ns: u64,
-    /// Of key and value, as far as they are known. Units: bytes.
+    /// Known length of key and value. Units: bytes.
     pub(crate) bytes: u64,
 }
 
-/// The keys of a trace, or of so large a part of them as there is room for: each time it is full, the keys of one half
-/// are given up, chosen by their numbers. The rest are known from their first request to their last.
+/// The keys of a trace, or of so large a part of them as there is room for: each time it is full, one half of the keys,
+/// chosen by their numbers, is dropped. The rest are known from their first request to their last.
 ///
 /// Source: Waldspurger, Park, Garthwaite and Ahmad, *Efficient MRC construction with SHARDS*, FAST 2015.
 pub(crate) struct KeyTable {

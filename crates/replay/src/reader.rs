@@ -23,7 +23,7 @@ pub(crate) struct Reader {
     read: Arc<AtomicU64>,
 }
 
-/// Counts what is read from a file.
+/// Counts the bytes read from a file.
 struct Counted(File, Arc<AtomicU64>);
 
 impl Read for Counted {

@@ -5,7 +5,7 @@ use crate::Op;
 pub struct Record {
     /// After the start of the trace. Bounds: under 2⁶⁰, 36 years. Units: ns.
     pub at_ns: u64,
-    /// What it did.
+    /// Its operation.
     pub op: Op,
     /// The number of its key: the trace's own, or the hash of a text.
     pub key: u64,
@@ -17,7 +17,7 @@ pub struct Record {
     pub ttl_s: u32,
 }
 
-/// The bits of a time, below those of the operation.
+/// The bits of a time; the operation has the upper four.
 const TIME: u64 = (1 << 60) - 1;
 /// The size that means none.
 const UNKNOWN: u64 = (1 << 30) - 1;

@@ -182,7 +182,7 @@ impl Replay {
     }
 }
 
-/// The first of `from..to` for which `is_there` holds, as it does for all after it; `to` if there is none.
+/// The first of `from..to` for which `is_there` holds, as it does for all after it; `to` if it holds for no index.
 fn position(from: u64, to: u64, is_there: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (from, to);
     while low < high {

@@ -35,7 +35,7 @@ const KEPT: u64 = 3;
 impl Requests {
     /// Maps a compiled trace.
     ///
-    /// Errors: the file cannot be read, is none, or is cut off.
+    /// Errors: the file cannot be read, is not a compiled trace, or is cut off.
     pub fn open(path: &Path) -> Result<Requests, Error> {
         let failed = |source| Error::Read { path: path.into(), source };
         let damaged = |problem: String| Error::Damaged { path: path.into(), problem };
@@ -110,7 +110,7 @@ impl Requests {
         self.record(index).at_ns
     }
 
-    /// A reader has come to `index`. At the start of each stretch the kernel is told to read the next one, and to take
+    /// A reader has come to `index`. At the start of each stretch the kernel reads the next one, and takes
     /// those away that lie behind.
     #[inline]
     pub(crate) fn walk(&self, index: u64) {
@@ -139,7 +139,7 @@ impl Requests {
         let from = from.next_multiple_of(PAGE);
         let to = from.saturating_add(bytes).min(self.length) / PAGE * PAGE;
         if from < to {
-            // SAFETY: the pages are of this mapping, and advice changes which are resident and not what they hold.
+            // SAFETY: the pages are of this mapping, and advice changes residence and not content.
             let _ = unsafe { madvise(self.start.as_ptr().add(from).cast(), to - from, advice) };
         }
     }

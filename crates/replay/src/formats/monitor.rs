@@ -107,13 +107,13 @@ impl Iterator for Words<'_> {
             return None;
         }
         let word = quoted(text);
-        // Nothing is read behind an error.
+        // An error ends the line.
         self.0 = word.as_ref().map_or(&[], |(_, rest)| *rest);
         Some(word.map(|(word, _)| word))
     }
 }
 
-/// The word at the front, and what is behind it.
+/// The word at the front, and the rest.
 fn quoted(text: &[u8]) -> Result<(Vec<u8>, &[u8]), &'static str> {
     const OPEN: &str = "a word has no end";
     let mut rest = text.strip_prefix(b"\"").ok_or("a word is not in quotation marks")?;

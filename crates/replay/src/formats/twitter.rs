@@ -1,6 +1,6 @@
 //! Twitter's cache traces: `time,key,key size,value size,client,operation,TTL`, without a header.
 //!
-//! Source: the format's description beside the traces of Yang, Yue and Rashmi, *A large scale analysis of hundreds of
+//! Source: the format's description with the traces of Yang, Yue and Rashmi, *A large scale analysis of hundreds of
 //! in-memory cache clusters at Twitter*, OSDI 2020.
 
 use crate::formats::{KEY_MAX, Line, Seen, field, key, seconds, size};
@@ -14,7 +14,7 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
     let (time, text, key_size, value, _client, op, ttl) =
         (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
     let (key, _) = key(text)?;
-    // Keys are anonymised: the length is that of the original.
+    // Keys are anonymised: the column has the original length.
     let key_size = field(key_size, "key size", KEY_MAX as u32)? as u8;
     let op = Op::named(op).ok_or("its operation is not one of memcached's")?;
     let size = size(value)?;

@@ -13,7 +13,7 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
             .find_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     };
     let Some(kind) = find("type") else {
-        // What a server answers to `watch`, and what it says of lines that were lost.
+        // A server's answer to `watch`, and its count of lost lines.
         let is_known = line == b"OK" || line.starts_with(b"skipped=") || line == b"END";
         return if is_known { Ok(Line::Skipped) } else { Err("it has no type=".into()) };
     };
@@ -35,7 +35,7 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
     let (key, key_size) = key(&text)?;
     let has_size = op != Op::Get || find("status") == Some(b"found");
     let size = find("size").filter(|_| has_size && op != Op::Delete).map(size).transpose()?;
-    // What is left, which is below 0 of an item that expires at once.
+    // Seconds left: below 0 for an item that expires at once.
     let ttl_s = match find("ttl") {
         None => 0,
         Some(text) if text.starts_with(b"-") => 0,
