@@ -101,12 +101,15 @@ impl Workload for Numbered {
     }
 }
 
+/// When it leaves, its number, its connection's slot and generation, its text.
+type Reply = (Time, u64, (u32, u32), String);
+
 /// Answers each request after its own time. `never`: not at all. `twice`: half of the answer comes at once. `leave` and
 /// `fail`: this request is the last that is answered, and the connection is told so at once. `stranger`: an answer to a
 /// request that was not made. `late` is answered after 100 ms more.
 #[derive(Default)]
 struct Server {
-    due: BinaryHeap<Reverse<(Time, u64, (u32, u32), String)>>,
+    due: BinaryHeap<Reverse<Reply>>,
     /// Requests that it takes at once.
     places: Option<usize>,
     /// Nothing leaves between these moments.

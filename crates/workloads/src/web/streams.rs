@@ -38,6 +38,7 @@ pub struct StreamWire {
     /// What the last bytes were, for the request that they belong to.
     step: Option<(usize, Option<Ended>)>,
     /// Hashes that are not in use.
+    #[allow(clippy::vec_box, reason = "an answer takes the box, and a hash has 576 B")]
     hashes: Vec<Box<Xxh3>>,
     settled: bool,
     /// We have said that no requests follow.

@@ -74,13 +74,16 @@ struct Asked {
 /// What the server says then, and when.
 type Script = Box<dyn FnMut(&Asked) -> Vec<(Time, Vec<u8>)>>;
 
+/// When it leaves, its number, its connection's slot and generation, its bytes.
+type Reply = (Time, u64, (u32, u32), Vec<u8>);
+
 struct Server {
     begins: Vec<u8>,
     script: Script,
     /// Whether the windows of bodies are moved as they come.
     moves_windows: bool,
     received: HashMap<Conn, Received>,
-    due: BinaryHeap<Reverse<(Time, u64, (u32, u32), Vec<u8>)>>,
+    due: BinaryHeap<Reverse<Reply>>,
     entered: u64,
     requests: u64,
 }
