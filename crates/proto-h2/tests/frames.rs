@@ -61,9 +61,12 @@ fn read(requests: &[(bool, usize)], frames: &[Vec<u8>]) -> Seen {
 
 const ONE: &[(bool, usize)] = &[(false, 0)];
 
+/// A request's number, and its status and body, or a part of the failure's text.
+type Outcome<T> = (u32, Result<(u16, T), T>);
+
 #[track_caller]
-fn ended(seen: &Seen, expect: &[(u32, Result<(u16, &str), &str>)]) {
-    let found: Vec<(u32, Result<(u16, String), String>)> = seen
+fn ended(seen: &Seen, expect: &[Outcome<&str>]) {
+    let found: Vec<Outcome<String>> = seen
         .ended
         .iter()
         .map(|(number, outcome, kept): &Ended| {
