@@ -4,7 +4,7 @@
 //! length 24 | type 8 | flags 8 | 0 | stream 31 | payload …
 //! ```
 
-/// What a frame is.
+/// Types of frames. Source: RFC 9113 §6.
 pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;

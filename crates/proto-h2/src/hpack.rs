@@ -6,7 +6,7 @@ use crate::limits::{HEAD_MAX, TABLE_MAX};
 use crate::static_fields::FIELDS;
 use crate::{Defect, huffman};
 
-/// What a field counts in addition to its name and value. Source: RFC 7541 §4.1.
+/// Bytes by which a field exceeds its name and value in the size of a table. Source: RFC 7541 §4.1.
 const OVERHEAD: usize = 32;
 
 /// Reads the fields of one connection.

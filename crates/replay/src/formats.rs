@@ -35,7 +35,7 @@ pub struct Seen {
     pub times: u32,
 }
 
-/// What a line of a trace is.
+/// The meaning of one line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     /// Requests, all of which were emitted.

@@ -4,7 +4,7 @@ use crate::fit;
 use crate::key_table::{KeySeen, KeyTable};
 use crate::{Action, Error, Op, Requests};
 
-/// What a trace holds.
+/// The figures of one trace.
 ///
 /// Shape: plain figures; a quantile is at most 3 % too high.
 #[derive(Clone, Debug, PartialEq, Serialize)]
