@@ -16,7 +16,9 @@ pub(crate) fn run(setting: &Setting) {
     // A floor of two threads is a cluster of two partitions, not the same service.
     all.retain(|contestant| contestant.kind != Kind::Floor);
     setting.fill(&all, &Load::new("get", 1));
-    println!("The generator has a thread on each core and yields to the servers: it sleeps, with a nice value of 19.");
+    println!(
+        "The generator has a thread on each core and yields to the servers: it sleeps, with a nice value of 19."
+    );
     let mut in_short = Vec::new();
     for operation in ["get", "set"] {
         let figures = ["requests per second", "server CPU per request", "windowed p99"];

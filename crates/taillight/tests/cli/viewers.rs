@@ -420,7 +420,7 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     check(&target, &["--videos", "30x1/640"], 1, &["has", "name the set that is there"]);
     check(&canned("HTTP/1.1 404 Not Found\r\n\r\n"), &[], 1, &["fileset make FOLDER", "--video 1000x1/160"]);
     check(&canned("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), &[], 1, &["HTTP ranges"]);
-    check(&canned("SSH-2.0-x\r\n"), &[], 1, &["HTTP/1"]);
+    check(&canned("SSH-2.0-x\r\n"), &[], 1, &["is an SSH server", "URL of an HTTP server"]);
     check("http://127.0.0.1:1", &[], 1, &["cannot connect"]);
     check(&target, &["--closed"], 2, &["--rate"]);
     check(&target, &["--clients", "5"], 1, &["each session is a client"]);
