@@ -1,7 +1,7 @@
 //! `taillight trace`: recorded requests to caches, described, compiled and made.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,9 +11,8 @@ use clap::{Args, Subcommand};
 use dist::Popularity;
 use launch::{Interrupt, Interrupted};
 use replay::{Format, Progress, Quantiles, Recipe, Replay, Requests, Summary};
-use spec::Spec;
-use spec::Workload;
 use spec::workload::OnMiss;
+use spec::{Spec, Workload};
 use units::{Bytes, Nanos, Rate};
 
 use crate::args::Typed;
@@ -115,12 +114,45 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
                 rate: *rate,
                 seed: *seed,
             };
-            let failed = || format!("cannot write the trace {}", out.display());
-            let mut to = BufWriter::new(File::create(out).with_context(failed)?);
-            replay::make(&recipe, &mut to).and_then(|()| to.flush()).with_context(failed)?;
+            make(&recipe, out, &interrupt)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a trace; of one that was interrupted nothing remains.
+fn make(recipe: &Recipe, out: &Path, interrupt: &Interrupt) -> Result<()> {
+    let failed = || format!("cannot write the trace {}", out.display());
+    let file = File::create(out).with_context(failed)?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let mut to = BufWriter::new(Stoppable { file, interrupt });
+    let made = replay::make(recipe, &mut to).and_then(|()| to.flush());
+    if made.is_err() && is_file {
+        let _ = std::fs::remove_file(out);
+    }
+    match interrupt.cause() {
+        Some(cause) if made.is_err() => Err(Interrupted(cause).into()),
+        _ => made.with_context(failed),
+    }
+}
+
+/// A file that takes nothing after an interrupt.
+struct Stoppable<'a> {
+    file: File,
+    interrupt: &'a Interrupt,
+}
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.interrupt.cause() {
+            Some(cause) => Err(io::Error::other(Interrupted(cause))),
+            None => self.file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// The requests of a trace, which is compiled with a line of progress if that was not done before.
@@ -301,5 +333,25 @@ mod tests {
         ] {
             assert!(text.contains(expect), "{expect}{text}");
         }
+    }
+
+    #[test]
+    fn an_interrupted_trace_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, interrupt) = (folder.path().join("t.csv"), Interrupt::default());
+        let recipe = Recipe {
+            format: Format::Twitter,
+            requests: 1_000,
+            keys: 10,
+            popularity: "zipf:0.99".parse().unwrap(),
+            rate: Rate::new(1e3).unwrap(),
+            seed: 1,
+        };
+        make(&recipe, &out, &interrupt).unwrap();
+        assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 1_000);
+        interrupt.raise();
+        let error = make(&recipe, &out, &interrupt).unwrap_err();
+        assert!(error.is::<Interrupted>(), "{error:#}");
+        assert!(!out.exists());
     }
 }
