@@ -65,6 +65,9 @@ pub(crate) fn is_chosen(key: u64, one_in: u64) -> bool {
     one_in == 1 || (u128::from(mixed(key ^ CHOICE)) * u128::from(one_in)) >> 64 == 0
 }
 
+/// The least time after which a part of a trace begins again: of a single request nothing else follows. Units: ns.
+const LEAST_PERIOD: u64 = 1_000_000;
+
 impl Replay {
     /// The selected part of a trace. Cost: with sampling, reads it once.
     ///
@@ -101,7 +104,7 @@ impl Replay {
         };
         // The gap between the last and the first is the mean of the others.
         let span = replay.last_ns();
-        replay.period_ns = (span + span / total.max(2).saturating_sub(1)).max(1);
+        replay.period_ns = (span + span / total.max(2).saturating_sub(1)).max(LEAST_PERIOD);
         Ok(replay)
     }
 
