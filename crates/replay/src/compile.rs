@@ -1,9 +1,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use dist::{Arrivals, Process, Rng};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use units::Rate;
 
 use crate::formats::Seen;
@@ -131,10 +133,38 @@ struct Writer {
     sizes: Vec<(u64, u32)>,
 }
 
-/// Removes a file that did not get its name.
+/// A file without a name until it is whole, so that nothing remains of a process that is killed. Where the file system has no
+/// such files, it has a name meanwhile, and is removed at the end.
 struct Unfinished {
+    /// The name before it replaces an earlier file.
     path: PathBuf,
     file: File,
+    is_named: bool,
+}
+
+impl Unfinished {
+    fn new(to: &Path) -> io::Result<Unfinished> {
+        let mut name = to.as_os_str().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let path = PathBuf::from(name);
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)) {
+            return Ok(Unfinished { path, file: file.into(), is_named: false });
+        }
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
+        Ok(Unfinished { path, file, is_named: true })
+    }
+
+    /// Gives it its name, in place of an earlier file. Source: `open(2)`, how an `O_TMPFILE` becomes a file.
+    fn finish(&self, to: &Path) -> io::Result<()> {
+        self.file.sync_data()?;
+        if !self.is_named {
+            let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            rustix::fs::linkat(CWD, unnamed, CWD, &self.path, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        std::fs::rename(&self.path, to)
+    }
 }
 
 impl Drop for Unfinished {
@@ -145,11 +175,7 @@ impl Drop for Unfinished {
 
 impl Writer {
     fn new(to: &Path, header: Header) -> io::Result<Writer> {
-        let mut name = to.as_os_str().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let path = PathBuf::from(name);
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
-        let mut unfinished = Unfinished { path, file };
+        let mut unfinished = Unfinished::new(to)?;
         // Its place; it is written once the counts are known.
         unfinished.file.write_all(&[0; header::BYTES])?;
         let rate = Rate::new(UNTIMED).map_err(io::Error::other)?;
@@ -263,8 +289,7 @@ impl Writer {
     fn finish(mut self, to: &Path) -> io::Result<Header> {
         self.flush(Some(u64::MAX))?;
         self.unfinished.file.write_all_at(&self.header.to_bytes(), 0)?;
-        self.unfinished.file.sync_data()?;
-        std::fs::rename(&self.unfinished.path, to)?;
+        self.unfinished.finish(to)?;
         Ok(self.header.clone())
     }
 }
