@@ -50,7 +50,7 @@ pub trait Recorded: fmt::Debug + Send + Sync {
 /// A place in recorded arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Counts what is recorded, from 0.
+    /// The number of the next record, from 0.
     pub index: u64,
     /// How often it began again.
     pub round: u64,

@@ -70,7 +70,7 @@ pub trait Workload {
         unreachable!("only a multiplexed workload is asked for this");
     }
 
-    /// Appends what the connection itself has to say: when it is established, and after received bytes.
+    /// Appends messages of the connection that belong to no request: when it is established, and after received bytes.
     fn speak(&mut self, _: &mut Self::Wire, _out: &mut Vec<u8>) {}
 
     /// The request of this number has timed out: its answer is no longer waited for, and the connection goes on.

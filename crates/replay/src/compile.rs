@@ -111,7 +111,7 @@ pub fn compile(
     writer.finish(to).map_err(|source| Error::Write { path: to.into(), source })
 }
 
-/// A compiled trace that is being written, under a name of its own.
+/// A compiled trace that is being written.
 struct Writer {
     unfinished: Unfinished,
     header: Header,

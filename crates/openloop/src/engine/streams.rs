@@ -9,7 +9,7 @@ use crate::engine::links::Loss;
 use crate::{Belongs, Errors, Fault, Outcome, Parsed, Workload};
 
 impl<W: Workload> Engine<W> {
-    /// Sends what a connection itself has to say.
+    /// Sends the messages of a connection that belong to no request.
     pub(super) fn speak<R: Reactor>(&mut self, reactor: &mut R, index: usize) {
         if !W::MULTIPLEXED {
             return;

@@ -119,7 +119,7 @@ struct Server {
     seen: Rc<Seen>,
 }
 
-/// What a server has seen.
+/// The connections of a server, and the requests on it that were cancelled.
 #[derive(Default)]
 struct Seen {
     connections: Cell<u32>,
