@@ -4,11 +4,12 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use hist::LivePoint;
+use nix::unistd::{getpid, getsid};
 use reactor::queue::{Consumer, Producer, bounded};
 use reactor::{
     Address, Backend, Epoll, Exchange, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers,
 };
-use rustix::process::{Resource, Rlimit, getpid, getrlimit, getsid, setpriority_process, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use thiserror::Error;
@@ -103,6 +104,8 @@ const LOWEST: i32 = 19;
 
 /// Gives this process's session the lowest priority, if it is its own: with autogroups (`sched(7)`) nice values of threads
 /// count within a session only.
+///
+/// A session that began outside this process's PID namespace has the ID 0, which `rustix` cannot represent.
 fn lower_session() {
     if getsid(None).is_ok_and(|session| session == getpid()) {
         // The file is missing in a kernel without autogroups.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use app::{Phase, Row, State, StateFile};
 use clap::Args;
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+use nix::unistd::getpgid;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::Source;
 use crate::terminal::say;
@@ -84,14 +85,16 @@ pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<ExitCode> {
 }
 
 /// Signals a service with its workers, which are in a process group of their own unless it is in a container.
-fn signal(pid: Pid, signal: Signal) -> rustix::io::Result<()> {
+fn signal(pid: Pid, signal: Signal) -> std::io::Result<()> {
+    let raw = pid.as_raw_pid();
+    let is_leader = getpgid(Some(nix::unistd::Pid::from_raw(raw)))?.as_raw() == raw;
     // Ended in good order, it ends its workers itself.
-    let is_leader = getpgid(Some(pid))? == pid;
     if is_leader && signal != Signal::TERM {
-        kill_process_group(pid, signal)
+        kill_process_group(pid, signal)?;
     } else {
-        kill_process(pid, signal)
+        kill_process(pid, signal)?;
     }
+    Ok(())
 }
 
 /// Waits until an instance is ready as another process.

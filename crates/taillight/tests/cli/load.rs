@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use results::{Trial, Verdict};
 use spec::Workload;
 use tempfile::TempDir;
@@ -53,6 +55,20 @@ fn an_overload_is_never_valid() {
     assert_ne!(trial.verdict, Verdict::Valid);
     assert!(trial.achieved_rps < 1_200.0, "the server cannot do more than 1 krps: {}", trial.achieved_rps);
     assert!(trial.arrivals.unfinished + trial.arrivals.timeouts > 0 || trial.drain_s > 0.5);
+}
+
+/// As after `docker exec`: the session's ID is 0 there.
+#[test]
+fn a_session_from_outside_the_pid_namespace_is_no_obstacle() {
+    let apart = ["--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    if !Command::new("unshare").args(apart).arg("true").status().is_ok_and(|status| status.success()) {
+        return println!("skipped: no PID namespaces for this account (unshare --map-root-user --pid)");
+    }
+    let server = Served::canned();
+    let mut command = Command::new("unshare");
+    command.args(apart).arg(env!("CARGO_BIN_EXE_taillight")).args(["load", "cache", "--target"]);
+    command.args([&server.address, "--fill", "never", "--rate", "1k", "--json", "--pace", "yield"]);
+    answers(&finish(command.args(["--warmup", "50ms", "--window", "200ms"])));
 }
 
 #[test]
