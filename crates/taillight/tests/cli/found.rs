@@ -8,7 +8,7 @@ use launch::{Process, Spec};
 use results::{Experiment, Reason, ResultFolder, Trial, Verdict};
 use tempfile::TempDir;
 
-use crate::run::{Served, answers, finish, taillight, text};
+use crate::run::{Served, answers, counter, finish, taillight, text};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -127,8 +127,8 @@ fn a_server_that_is_restarted_meanwhile_is_said_in_the_trial() {
     command.args(["--fill", "never"]);
     let running = std::thread::spawn(move || finish(&mut command));
     let (was, began) = (process.pid(), Instant::now());
-    while connections(port) < 4 {
-        assert!(began.elapsed() < LONG && !running.is_finished(), "the generator does not connect");
+    while counter(&address, "cmd_get") == 0 {
+        assert!(began.elapsed() < LONG && !running.is_finished(), "the generator sends nothing");
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(process);
@@ -141,15 +141,4 @@ fn a_server_that_is_restarted_meanwhile_is_said_in_the_trial() {
     let ended = reasons.iter().find(|one| one.reason == Reason::ServiceEnded).unwrap();
     let words = format!("is another (PID {}) than at the beginning of the trial (PID {was})", again.pid());
     assert!(ended.detail.contains(&words), "{}", ended.detail);
-}
-
-/// Connections to `port` that are established.
-fn connections(port: u16) -> usize {
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let local = format!(":{port:04X}");
-    let row = |line: &&str| {
-        let mut fields = line.split_whitespace().skip(1);
-        fields.next().is_some_and(|address| address.ends_with(&local)) && fields.nth(1) == Some("01")
-    };
-    table.lines().filter(row).count()
 }

@@ -6,7 +6,7 @@ use results::Trial;
 use serde_json::Value;
 
 use crate::cache::memcached;
-use crate::run::{answers, finish, refuses, taillight, text};
+use crate::run::{answers, counter, finish, refuses, taillight, text};
 
 /// Makes a trace of this format in a folder.
 fn make(folder: &Path, format: &str, more: &[&str]) -> String {
@@ -36,17 +36,6 @@ fn replay(target: &str, file: &str, more: &[&str]) -> Trial {
 fn intended(trial: &Trial, name: &str) -> u64 {
     let found = trial.operations.iter().find(|operation| operation.name == name);
     found.and_then(|operation| operation.outcomes).map_or(0, |outcomes| outcomes.intended)
-}
-
-/// A counter of memcached's `stats`.
-fn counter(address: &str, name: &str) -> u64 {
-    use std::io::{BufRead, BufReader, Write};
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.write_all(b"stats\r\nquit\r\n").unwrap();
-    let lines: Vec<String> = BufReader::new(stream).lines().map(Result::unwrap).collect();
-    let start = format!("STAT {name} ");
-    let found = lines.iter().find_map(|line| line.strip_prefix(&start));
-    found.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {lines:?}"))
 }
 
 #[test]

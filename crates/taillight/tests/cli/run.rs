@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -53,6 +53,16 @@ pub(crate) fn finish(command: &mut Command) -> Output {
 pub(crate) fn copy_program(from: &str, to: &Path) {
     let copied = Command::new("cp").args([Path::new(from), to]).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
+}
+
+/// A counter of memcached's `stats`.
+pub(crate) fn counter(address: &str, name: &str) -> u64 {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"stats\r\nquit\r\n").unwrap();
+    let lines: Vec<String> = BufReader::new(stream).lines().map(Result::unwrap).collect();
+    let start = format!("STAT {name} ");
+    let found = lines.iter().find_map(|line| line.strip_prefix(&start));
+    found.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {lines:?}"))
 }
 
 /// The output of both streams.
