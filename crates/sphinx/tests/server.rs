@@ -217,7 +217,8 @@ fn clients_that_vanish_leave_nothing_behind() {
     }
     // A ring keeps a descriptor until the kernel has ended its pending operations, a moment later.
     let deadline = Instant::now() + PATIENCE;
-    while descriptors(&server) != before {
+    // A server that has only just started may have had one more, such as a file of /proc.
+    while descriptors(&server) > before {
         assert!(Instant::now() < deadline, "{} descriptors, and {before} before", descriptors(&server));
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
