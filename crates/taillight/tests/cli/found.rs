@@ -127,7 +127,8 @@ fn a_server_that_is_restarted_meanwhile_is_said_in_the_trial() {
     command.args(["--fill", "never"]);
     let running = std::thread::spawn(move || finish(&mut command));
     let (was, began) = (process.pid(), Instant::now());
-    while counter(&address, "cmd_get") == 0 {
+    // Before the trial, the server is asked for a few keys to see what it is.
+    while counter(&address, "cmd_get") < 100 {
         assert!(began.elapsed() < LONG && !running.is_finished(), "the generator sends nothing");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -135,6 +136,7 @@ fn a_server_that_is_restarted_meanwhile_is_said_in_the_trial() {
     let spec: Spec = memcached.spec(port, &options());
     let again = Process::spawn(spec).unwrap();
     let output = running.join().unwrap();
+    assert!(out.path().join("found/result.json").exists(), "{}", text(&output));
     let result = result(&out);
     let trial = result.trials.last().unwrap_or_else(|| panic!("{}", text(&output)));
     let Verdict::Invalid { reasons } = &trial.verdict else { panic!("{}", text(&output)) };
