@@ -127,11 +127,16 @@ fn a_server_that_is_restarted_meanwhile_is_said_in_the_trial() {
     command.args(["--fill", "never"]);
     let running = std::thread::spawn(move || finish(&mut command));
     let (was, began) = (process.pid(), Instant::now());
-    // Before the trial, the server is asked for a few keys to see what it is.
-    while counter(&address, "cmd_get") < 100 {
-        assert!(began.elapsed() < LONG && !running.is_finished(), "the generator sends nothing");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let await_that = |holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(began.elapsed() < LONG && !running.is_finished(), "the generator sends nothing");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // The keys are counted by reading them before the generator connects.
+    await_that(&|| counter(&address, "curr_connections") > 32);
+    let counted = counter(&address, "cmd_get");
+    await_that(&|| counter(&address, "cmd_get") > counted);
     drop(process);
     let spec: Spec = memcached.spec(port, &options());
     let again = Process::spawn(spec).unwrap();
