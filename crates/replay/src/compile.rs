@@ -130,7 +130,7 @@ struct Writer {
     written: u64,
     buffer: Vec<u8>,
     /// By the lowest bits of a key: key, and its last known size.
-    sizes: Vec<(u64, u32)>,
+    sizes: Vec<(u64, Option<u32>)>,
 }
 
 /// A file without a name until it is whole, so that nothing remains of a process that is killed. Where the file system has no
@@ -190,7 +190,7 @@ impl Writer {
             spilled: 0,
             written: 0,
             buffer: Vec::with_capacity(PENDING * Record::BYTES),
-            sizes: vec![(0, 0); KNOWN],
+            sizes: vec![(0, None); KNOWN],
         })
     }
 
@@ -215,9 +215,9 @@ impl Writer {
         }
         self.last_ns = at_ns;
         let place = &mut self.sizes[seen.key as usize % KNOWN];
-        let size = seen.size.or_else(|| (place.0 == seen.key && place.1 > 0).then_some(place.1));
-        if let Some(size) = seen.size {
-            *place = (seen.key, size);
+        let size = seen.size.or(place.1.filter(|_| place.0 == seen.key));
+        if seen.size.is_some() {
+            *place = (seen.key, seen.size);
         }
         self.header.largest = self.header.largest.max(size.unwrap_or(0).into());
         self.header.counts[seen.op as usize] += 1;
@@ -334,7 +334,7 @@ pub(crate) mod tests {
     #[test]
     fn times_are_counted_from_the_first_and_never_go_back() {
         let line = |ts: &str| format!("ts={ts} gid=1 type=item_get key=a status=not_found\n");
-        let text = [line("5.5"), line("6.25"), line("6"), line("4"), line("7")].concat();
+        let text = [line("5.500000"), line("6.250000"), line("6"), line("4"), line("7")].concat();
         let requests = compiled(text.as_bytes(), None).unwrap();
         let at: Vec<u64> = records(&requests).iter().map(|record| record.at_ns).collect();
         assert_eq!(at, [0, 750_000_000, 750_000_000, 750_000_000, 1_500_000_000]);
@@ -382,6 +382,11 @@ pub(crate) mod tests {
         let sizes: Vec<_> = all.iter().map(|record| record.size).collect();
         assert_eq!(sizes, [None, None, None, Some(5), Some(9), Some(9)]);
         assert_eq!((requests.header().count(Op::Get), requests.header().count(Op::Set)), (5, 1));
+        // A value of 0 B is as known as any other.
+        let text = "0,a,1,0,1,set,0\n0,a,1,0,1,get,0\n0,b,1,0,1,get,0\n";
+        let requests = compiled(text.as_bytes(), None).unwrap();
+        let sizes: Vec<_> = records(&requests).iter().map(|record| record.size).collect();
+        assert_eq!(sizes, [Some(0), Some(0), None]);
     }
 
     #[test]

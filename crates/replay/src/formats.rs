@@ -4,7 +4,7 @@ mod kvcache;
 mod monitor;
 pub(crate) mod oracle_general;
 mod twitter;
-mod watch;
+pub(crate) mod watch;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::formats::{Line, Parser, Seen, oracle_general};
+use crate::formats::{Line, Parser, Seen, oracle_general, watch};
 use crate::zstd::{self, Frames};
 use crate::{Error, Format};
 
@@ -83,7 +83,7 @@ impl Reader {
         emit: &mut dyn FnMut(Seen, u64) -> Result<(), Error>,
     ) -> Result<u64, Error> {
         let longest = self.format.longest_line();
-        let (mut line, mut skipped) = (Vec::new(), 0);
+        let (mut line, mut skipped, mut fetches) = (Vec::new(), 0, watch::Fetches::default());
         for number in 1u64.. {
             line.clear();
             let read = (&mut self.source).take(longest as u64 + 1).read_until(b'\n', &mut line);
@@ -96,8 +96,13 @@ impl Reader {
             }
             let so_far = self.read.load(Ordering::Relaxed);
             let mut emitted = Ok(());
+            if self.format == Format::Watch {
+                fetches.look(&line);
+            }
             let parsed = parser.line(line.trim_ascii(), &mut |seen| {
-                if emitted.is_ok() {
+                if emitted.is_ok()
+                    && let Some(seen) = fetches.next(seen)
+                {
                     emitted = emit(seen, so_far);
                 }
             });
@@ -108,7 +113,9 @@ impl Reader {
                 Err(problem) => return Err(self.malformed(place(), &line, problem)),
             }
         }
-        Ok(skipped)
+        let (rest, own) = fetches.rest();
+        rest.into_iter().try_for_each(|seen| emit(seen, self.read.load(Ordering::Relaxed)))?;
+        Ok(skipped + own)
     }
 
     fn records(&mut self, emit: &mut dyn FnMut(Seen, u64) -> Result<(), Error>) -> Result<(), Error> {
@@ -155,6 +162,25 @@ mod tests {
         assert_eq!(read(text, None).unwrap(), (2, 0));
         assert_eq!(read(&packed, None).unwrap(), (2, 0));
         assert_eq!(read(b"OK\n1.5 [0 a:1] \"ping\"\n1.5 [0 a:1] \"get\" \"x\"\n", None).unwrap(), (1, 2));
+    }
+
+    #[test]
+    fn memcacheds_own_fetches_are_no_requests() {
+        let log = |first: &str| {
+            let line = |at: &str, what: &str| format!("ts=1.{at} gid=1 type={what} clsid=1\n");
+            [
+                // A fetch that misses, its set, and another thread's fetch between the two lines of that.
+                line(first, "item_get key=a status=not_found"),
+                line("200001", "item_get key=a status=not_found"),
+                line("200001", "item_get key=b status=found size=1"),
+                line("200002", "item_store key=a status=stored cmd=set ttl=0 size=3"),
+                line("200003", "item_get key=a status=found size=3"),
+                line("200004", "deleted key=a cmd=delete size=3"),
+            ]
+            .concat()
+        };
+        assert_eq!(read(log("9").as_bytes(), None).unwrap(), (4, 2));
+        assert_eq!(read(log("000009").as_bytes(), None).unwrap(), (6, 0), "Sphinx");
     }
 
     #[test]

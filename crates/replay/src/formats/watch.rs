@@ -3,8 +3,9 @@
 //! Source: `logger.c` of memcached 1.6, which also writes `skipped=` for lines that it had no room for.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
-use crate::formats::{Line, Seen, key, seconds, size};
+use crate::formats::{Line, Seen, key, number, seconds, size};
 use crate::{Op, Record};
 
 pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, String> {
@@ -20,6 +21,10 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
     let op = match kind {
         b"item_get" => Op::Get,
         b"deleted" => Op::Delete,
+        // The item stays as it was.
+        b"item_store" if find("status").is_some_and(|status| status != b"stored") => {
+            return Ok(Line::Skipped);
+        }
         b"item_store" => {
             let command = find("cmd").unwrap_or(b"set");
             match command {
@@ -30,19 +35,75 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
         }
         _ => return Ok(Line::Skipped),
     };
-    let at_ns = seconds(find("ts").ok_or("it has no ts=")?)?;
+    let at_ns = moment(find("ts").ok_or("it has no ts=")?)?;
     let text = decoded(find("key").ok_or("it has no key=")?)?;
     let (key, key_size) = key(&text)?;
     let has_size = op != Op::Get || find("status") == Some(b"found");
     let size = find("size").filter(|_| has_size && op != Op::Delete).map(size).transpose()?;
-    // Seconds left: below 0 for an item that expires at once.
+    // Seconds left; 0: never. Of an item that expires at once they are below 0, which memcached writes without a sign.
     let ttl_s = match find("ttl") {
         None => 0,
-        Some(text) if text.starts_with(b"-") => 0,
-        Some(text) => super::field(text, "ttl", u32::MAX)?.min(Record::TTL_MAX),
+        Some(text) if text.starts_with(b"-") => 1,
+        Some(text) => match super::field(text, "ttl", u32::MAX)? {
+            0x8000_0000.. => 1,
+            left => left.min(Record::TTL_MAX),
+        },
     };
     emit(Seen { at_ns: Some(at_ns), key, key_size, size, ttl_s, op, times: 1 });
     Ok(Line::Requests)
+}
+
+/// Seconds and microseconds, which memcached writes without leading zeros: `1.42` is 42 µs after 1 s.
+fn moment(text: &[u8]) -> Result<u64, String> {
+    let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
+    let micros = text.get(point + 1..).map_or(Some(0), number).filter(|micros| *micros < 1_000_000);
+    let micros = micros.ok_or("its time has no microseconds after the point")?;
+    Ok(seconds(&text[..point])?.saturating_add(1_000 * micros))
+}
+
+/// The requests of a log, without memcached's own fetches: it looks for each item that it stores or deletes, and logs a
+/// fetch of the key before the command. Lines of other threads may lie between.
+///
+/// Source: `do_store_item` and `process_delete_cmd` of memcached 1.6. Sphinx logs the clients' fetches only.
+#[derive(Debug, Default)]
+pub(crate) struct Fetches {
+    /// Whether memcached wrote the log, which a line has told.
+    is_memcached: bool,
+    held: VecDeque<Seen>,
+    /// Fetches that were left out.
+    own: u64,
+}
+
+/// Requests that are held back for that: more than lie between the lines of one command.
+const HELD: usize = 64;
+
+impl Fetches {
+    /// Looks at a line: memcached alone writes times with fewer than six digits after the point, in one of ten lines.
+    pub(crate) fn look(&mut self, line: &[u8]) {
+        let time = line.split(|byte| *byte == b' ').next().and_then(|word| word.strip_prefix(b"ts="));
+        let fine = time.and_then(|time| time.split(|byte| *byte == b'.').nth(1));
+        self.is_memcached |= fine.is_some_and(|fine| fine.len() < 6);
+    }
+
+    /// Takes the next request, and returns one that a client made.
+    pub(crate) fn next(&mut self, seen: Seen) -> Option<Seen> {
+        if !self.is_memcached {
+            return Some(seen);
+        }
+        if seen.op != Op::Get
+            && let Some(own) = self.held.iter().rposition(|get| get.op == Op::Get && get.key == seen.key)
+        {
+            self.held.remove(own);
+            self.own += 1;
+        }
+        self.held.push_back(seen);
+        if self.held.len() > HELD { self.held.pop_front() } else { None }
+    }
+
+    /// The last requests, and how many fetches were left out.
+    pub(crate) fn rest(self) -> (VecDeque<Seen>, u64) {
+        (self.held, self.own)
+    }
 }
 
 /// A key as it was, of its form with `%20` for a blank.
@@ -81,6 +142,9 @@ mod tests {
             ts=1650000000.2 gid=2 type=item_get key=foo status=not_found clsid=0 cfd=26 size=0\n\
             ts=1650000000.3 gid=3 type=item_store key=foo status=stored cmd=add ttl=60 clsid=1 cfd=26 size=3\n\
             ts=1650000000.4 gid=4 type=item_store key=foo status=stored cmd=touch ttl=60 clsid=1 cfd=26 size=3\n\
+            ts=1650000000.41 gid=4 type=item_store key=foo status=stored cmd=set ttl=4294967000 size=0\n\
+            ts=1650000000.42 gid=4 type=item_store key=foo status=not_stored cmd=add ttl=0 size=3\n\
+            ts=1650000000.43 gid=4 type=item_store key=foo status=too_large cmd=set ttl=0 size=0\n\
             ts=1650000000.5 gid=5 type=deleted key=foo cmd=delete clsid=1 cfd=26 size=3\n\
             ts=1650000000.6 gid=6 type=eviction key=foo fetch=no ttl=-1 la=1 clsid=1 size=63\n\
             skipped=12\n";
@@ -90,10 +154,12 @@ mod tests {
             (Op::Get, 7, Some(10), 0),
             (Op::Get, 3, None, 0),
             (Op::Add, 3, Some(3), 60),
+            (Op::Set, 3, Some(0), 1),
             (Op::Delete, 3, None, 0),
         ];
         assert_eq!(shape, expect);
         assert_eq!(seen[0].at_ns, Some(1_650_000_000_123_456_000));
+        assert_eq!(seen[1].at_ns, Some(1_650_000_000_000_002_000), "2 µs");
         assert_eq!(seen[0].key, key(b"foo bar").unwrap().0);
         assert_eq!(Parser::Watch.line(b"skipped=12", &mut |_| {}), Ok(Line::Skipped));
     }
@@ -103,6 +169,7 @@ mod tests {
         let check = |text: &str, expect: &str| refuses(Format::Watch, text, expect);
         check("hello", "no type=");
         check("type=item_get key=a status=found", "no ts=");
+        check("ts=1.1234567 type=item_get key=a status=found", "no microseconds");
         check("ts=1 type=item_get status=found", "no key=");
         check("ts=1 type=item_get key=%2 status=found", "two digits");
         check("ts=1 type=item_store key=a cmd=frob", "its cmd");
