@@ -13,8 +13,12 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
     let blank = line.iter().position(|byte| *byte == b' ').ok_or("it has no client in brackets")?;
     let at_ns = seconds(&line[..blank])?;
     let rest = line[blank..].trim_ascii_start();
-    let end = rest.iter().position(|byte| *byte == b']').filter(|_| rest.starts_with(b"["));
-    let mut words = Words(&rest[end.ok_or("it has no client in brackets")? + 1..]);
+    // An address of IPv6 has brackets of its own; the words begin with a quotation mark.
+    let client = &rest[..rest.iter().position(|byte| *byte == b'"').unwrap_or(rest.len())];
+    let end = client.iter().rposition(|byte| *byte == b']').filter(|_| client.starts_with(b"["));
+    let end = end.ok_or("it has no client in brackets")?;
+    let database = client[1..end].split(|byte| *byte == b' ').next().and_then(number).unwrap_or(0);
+    let mut words = Words(&rest[end + 1..]);
     let command = words.next().ok_or("it has no command")??.to_ascii_lowercase();
     let mut one = |op: Op, text: &[u8], size: Option<usize>, ttl_s: u32| -> Result<(), String> {
         let (key, key_size) = key(text)?;
@@ -22,7 +26,8 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
             Some(size) if size > Record::SIZE_MAX as usize => return Err(format!("its value has {size} B")),
             size => size.map(|size| size as u32),
         };
-        emit(Seen { at_ns: Some(at_ns), key, key_size, size, ttl_s, op, times: 1 });
+        // Each database has keys of its own.
+        emit(Seen { at_ns: Some(at_ns), key: key ^ database, key_size, size, ttl_s, op, times: 1 });
         Ok(())
     };
     let mut word = || words.next().ok_or("its command has too few words")?;
@@ -54,7 +59,8 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
                         let unit = if option == b"exat" { 1_000_000_000 } else { 1_000_000 };
                         let moment = number(&given).ok_or("its time to expiry is not a number")?;
                         let left = moment.saturating_mul(unit).saturating_sub(at_ns) / 1_000_000_000;
-                        ttl = limited(left);
+                        // 0 means never.
+                        ttl = limited(left.max(1));
                     }
                     _ => {}
                 }
@@ -170,6 +176,7 @@ mod tests {
         check(r#""set" "a" "12" "EX" "60" "NX""#, &[(Op::Add, "a", Some(2), 60)]);
         check(r#""set" "a" "12" "PX" "1500" "XX""#, &[(Op::Replace, "a", Some(2), 2)]);
         check(r#""set" "a" "12" "EXAT" "1339518183""#, &[(Op::Set, "a", Some(2), 99)]);
+        check(r#""set" "a" "12" "PXAT" "1339518083500""#, &[(Op::Set, "a", Some(2), 1)]);
         check(r#""setex" "a" "9" "123""#, &[(Op::Set, "a", Some(3), 9)]);
         check(r#""mget" "a" "b""#, &[(Op::Get, "a", None, 0), (Op::Get, "b", None, 0)]);
         check(r#""mset" "a" "1" "b" "22""#, &[(Op::Set, "a", Some(1), 0), (Op::Set, "b", Some(2), 0)]);
@@ -177,6 +184,10 @@ mod tests {
         check(r#""append" "a" "123""#, &[(Op::Append, "a", Some(3), 0)]);
         check(r#""incrby" "a" "5""#, &[(Op::Incr, "a", None, 0)]);
         check(r#""expire" "a" "5""#, &[]);
+        let of =
+            |client: &str| read(Format::Monitor, &format!("1.5 [{client}] \"get\" \"x]\"")).unwrap()[0].key;
+        assert_eq!([of("0 [::1]:60866"), of("0 unix:/tmp/s"), of("0 lua")], [key(b"x]").unwrap().0; 3]);
+        assert_ne!(of("1 [::1]:60866"), of("0 [::1]:60866"), "another database");
     }
 
     #[test]
