@@ -195,7 +195,8 @@ impl<W: Workload> Engine<W> {
                 self.note_slot(conn, self.connections.len());
                 let now = reactor.now();
                 // Numbers of requests are of 30 bits.
-                let quota = self.plan.per_connection.or(W::MULTIPLEXED.then_some(1 << 30));
+                let numbers = W::MULTIPLEXED.then_some(1 << 30);
+                let quota = self.plan.per_connection.into_iter().chain(numbers).min();
                 let may = (self.plan.depth, quota);
                 self.connections.push(Connection::new(number, datagram, conn, may, now));
                 self.recording.note_connection(number);
