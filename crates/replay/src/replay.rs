@@ -74,8 +74,8 @@ impl Replay {
     /// Errors: no request is left.
     pub fn new(requests: Arc<Requests>, select: &Select) -> Result<Replay, Error> {
         let len = requests.len();
-        let first = position(0, len, |index| requests.at_ns(index) >= select.from_ns);
-        let end = select.to_ns.map_or(len, |to| position(first, len, |index| requests.at_ns(index) >= to));
+        let first = requests.first(0..len, |ns| ns >= select.from_ns);
+        let end = select.to_ns.map_or(len, |to| requests.first(first..len, |ns| ns >= to));
         let (one_in, mut total, mut before) = (u64::from(select.one_in.max(1)), end - first, Vec::new());
         if one_in > 1 {
             total = 0;
@@ -185,16 +185,6 @@ impl Replay {
     }
 }
 
-/// The first of `from..to` for which `is_there` holds, as it does for all after it; `to` if it holds for no index.
-fn position(from: u64, to: u64, is_there: impl Fn(u64) -> bool) -> u64 {
-    let (mut low, mut high) = (from, to);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if is_there(middle) { high = middle } else { low = middle + 1 }
-    }
-    low
-}
-
 impl Recorded for Replay {
     fn next(&self, place: &mut Place) -> Option<u64> {
         loop {
@@ -218,13 +208,13 @@ impl Recorded for Replay {
     fn until(&self, ns: u64, near: &Place) -> u64 {
         let round = if self.loops { ns / self.period_ns } else { 0 };
         let within = ns - round * self.period_ns;
-        let is_later = |index: u64| self.requests.at_ns(index).saturating_sub(self.origin_ns) > within;
+        let is_later = |ns: u64| ns.saturating_sub(self.origin_ns) > within;
         // Looks at records near the place first, in steps that double: others would have to be read from the disk.
         let (mut low, mut high) = (self.first, self.end);
         let mut probe = (self.first + near.index).min(self.end - 1);
         let mut step = 64;
         while low < high && (low..high).contains(&probe) {
-            if is_later(probe) {
+            if is_later(self.requests.at_ns(probe)) {
                 high = probe;
                 probe = probe.saturating_sub(step);
             } else {
@@ -233,7 +223,7 @@ impl Recorded for Replay {
             }
             step *= 2;
         }
-        let index = position(low, high, is_later);
+        let index = self.requests.first(low..high, is_later);
         round * self.total + self.selected_before(index)
     }
 
@@ -255,7 +245,7 @@ mod tests {
         let line = |i: u64| {
             let key = i * i % 97;
             format!(
-                "ts={}.{:03} gid={i} type=item_get key=k{key} status=found size=9\n",
+                "ts={}.{:03}000 gid={i} type=item_get key=k{key} status=found size=9\n",
                 5 + i / 1000,
                 i % 1000
             )

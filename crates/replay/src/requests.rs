@@ -1,4 +1,5 @@
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -108,6 +109,12 @@ impl Requests {
     #[inline]
     pub(crate) fn at_ns(&self, index: u64) -> u64 {
         self.record(index).at_ns
+    }
+
+    /// The first record of `within` whose time `is_past`, as are those after it; its end if there is none.
+    pub(crate) fn first(&self, within: Range<u64>, is_past: impl Fn(u64) -> bool) -> u64 {
+        let records = &self.records()[within.start as usize..within.end as usize];
+        within.start + records.partition_point(|bytes| !is_past(Record::from_bytes(bytes).at_ns)) as u64
     }
 
     /// A reader has come to `index`. At the start of each stretch the kernel reads the next one, and takes
