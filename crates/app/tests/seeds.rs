@@ -185,11 +185,8 @@ fn data_that_are_gone_on_with_are_never_replaced() {
     let binary = root.join("keeper");
     // A shell that has a version.
     let upgrade = |version: &str| {
-        let script = format!(
-            "#!/bin/sh\n[ \"$1\" = --version ] && echo keeper {version} && exit\nexec /bin/sh \"$@\"\n"
-        );
-        fs::write(&binary, script).unwrap();
-        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = format!("[ \"$1\" = --version ] && echo keeper {version} && exit\nexec /bin/sh \"$@\"");
+        crate::write_program(&binary, &script);
     };
     let configure = |text: &str| fs::write(root.join("kept/conf.j2"), text).unwrap();
     upgrade("15.14");

@@ -210,9 +210,8 @@ fn an_embedded_server_prints_its_address() {
     // In place of this program: it prints the line of Sphinx and its own arguments.
     let folder = tempfile::tempdir().unwrap();
     let exe = folder.path().join("fake");
-    let script = "#!/bin/sh\necho \"sphinxd ready on 127.0.0.1:4711 with 2 threads\"\nexec sleep 600\n";
-    fs::write(&exe, script).unwrap();
-    fs::set_permissions(&exe, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = "echo \"sphinxd ready on 127.0.0.1:4711 with 2 threads\"\nexec sleep 600";
+    crate::write_program(&exe, script);
     let mut plan = Plan::new(Arc::new(app::of_name("sphinx").unwrap()), &exe);
     let memory = units::Bytes(64 << 20);
     let args = vec!["--io=epoll".into()];

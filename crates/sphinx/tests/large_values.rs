@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Instant;
 
-use crate::support::client::Client;
+use crate::support::client::{Client, await_stat};
 use crate::support::{MODES, PATIENCE, sphinxd};
 
 /// A value in which each byte shows the version.
@@ -177,6 +177,8 @@ fn a_client_that_goes_in_the_midst_of_a_value_leaves_nothing() {
             }
             drop(clients);
         }
+        // Some may have gone before they were accepted.
+        await_stat(&mut other, "total_connections", |total| total == 61);
         let deadline = Instant::now() + PATIENCE;
         while other.stat("curr_connections") > 1 {
             assert!(Instant::now() < deadline, "{args}: clients that disconnected are still counted");

@@ -229,6 +229,12 @@ mod tests {
         tids.iter().for_each(|&tid| absences.follow(Path::new("/"), (own, tid), &cpus, ms(0)));
         waiting.thread().unpark();
         waiting.join().unwrap();
+        // Its counters can be read until the kernel has released it, a moment after the join.
+        let released = (0..60_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            tids.iter().any(|tid| !Path::new(&format!("/proc/self/task/{tid}")).exists())
+        });
+        assert!(released);
         absences.look(ms(1));
         assert!(absences.of(&tids).is_some());
         let followed =

@@ -8,15 +8,17 @@ mod real;
 mod snapshot;
 mod victim;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fs::File;
 
 use host::Host;
 use knobs::{Action, Error, Knob, Subject, plan};
 
-/// The machine's knobs are one thing, so one test changes them at a time.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// The machine's knobs are one thing, so one test changes them at a time, of those of the command line too.
+pub(crate) fn alone() -> File {
+    let name = format!("taillight-tests-of-knobs-{}", rustix::process::geteuid().as_raw());
+    let file = File::create(std::env::temp_dir().join(name)).unwrap();
+    file.lock().unwrap();
+    file
 }
 
 /// The knobs that are tried here, one or some that belong together.

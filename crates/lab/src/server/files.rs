@@ -261,7 +261,6 @@ mod tests {
         );
     }
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     fn web(files: &str) -> SetFiles {
         SetFiles::Web(files.parse().unwrap())
@@ -289,10 +288,14 @@ mod tests {
     }
 
     /// A program that makes a folder and counts how often.
+    ///
+    /// Written by another process: a child that this one forks meanwhile would have it open, which then cannot be
+    /// executed.
     fn maker(folder: &Path, script: &str) -> PathBuf {
         let file = folder.join("maker");
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let write = "printf '#!/bin/sh\n%s\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let written = std::process::Command::new("sh").args(["-c", write]).arg(&file).arg(script).status();
+        assert!(written.is_ok_and(|status| status.success()), "cannot write {}", file.display());
         file
     }
 

@@ -144,6 +144,8 @@ fn a_port_that_no_process_opens_is_not_ready() {
 fn a_port_that_another_process_has_is_not_ready() {
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = stranger.local_addr().unwrap();
+    // Its queue would be full after 129 clients, and would then look as if no process listened.
+    std::thread::spawn(move || stranger.incoming().for_each(drop));
     for script in ["exec sleep 600", "echo in use >&2; exit 1"] {
         let error = start(script).await_port(address, Duration::from_millis(400)).unwrap_err();
         assert!(matches!(error, Error::PortTaken { .. }), "{script}: {error}");

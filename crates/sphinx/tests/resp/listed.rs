@@ -1,5 +1,7 @@
 //! A table of commands, of which Redis and Sphinx must answer each alike.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use super::talk::{Talk, redis, sphinxd};
 
 /// Commands in their order, a word each between blanks.
@@ -206,6 +208,17 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("pexpiretime k", ":4294967295000"),
 ];
 
+/// Whether these times to live differ just because one of them has counted one down since `began`: Sphinx counts
+/// seconds of the clock, and Redis rounds what is left.
+fn is_a_second_apart(got: &str, theirs: &str, began: SystemTime) -> bool {
+    let left = |answer: &str| answer.strip_prefix(':').and_then(|left| left.parse::<i64>().ok());
+    let second = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let now = SystemTime::now();
+    let since = now.duration_since(began).unwrap_or_default();
+    (second(now) != second(began) || since >= Duration::from_millis(500))
+        && matches!((left(got), left(theirs)), (Some(a @ 1..), Some(b @ 1..)) if a.abs_diff(b) == 1)
+}
+
 #[test]
 fn sphinx_answers_as_redis() {
     for version in ["2", "3"] {
@@ -217,6 +230,7 @@ fn sphinx_answers_as_redis() {
         redis_talk.iter_mut().for_each(|redis| drop(redis.ask(&hello)));
         talk.ask(&hello);
         let mut wrong = Vec::new();
+        let began = SystemTime::now();
         for words in COMMANDS.lines() {
             let got = talk.ask(words);
             let Some(redis) = &mut redis_talk else { continue };
@@ -226,7 +240,8 @@ fn sphinx_answers_as_redis() {
                 "3" => expect.replace("*[+", "~[+").replace("*[]", "~[]"),
                 _ => (*expect).to_owned(),
             });
-            if got != expect {
+            let is_later = words.starts_with("ttl ") && is_a_second_apart(&got, &expect, began);
+            if got != expect && !is_later {
                 wrong.push(format!("{words}: {got} and not {expect}"));
             }
             assert!(listed.is_none() || theirs != expect, "{words} does not differ");

@@ -408,14 +408,21 @@ fn each_service_has_its_machine() {
 fn a_service_that_dies_on_another_machine_is_named_and_ends_the_trial() {
     let Some(pair) = Pair::new() else { return };
     let lab = &pair.lab;
-    let set = format!("--window 5s --server-set nginx.agent={}", lab.address);
+    let set = format!("--window 5s --connections 8 --server-set nginx.agent={}", lab.address);
     let mut load = pair.load("dies", &set);
+    let mut await_that = |holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(load.is_running(), "{:?}", load.wait_success(LONG));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
     // Written when all services run.
     let written = lab.folder.path().join("dies/result.json");
-    while !written.exists() {
-        assert!(load.is_running(), "{:?}", load.wait_success(LONG));
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    await_that(&|| written.exists());
+    // Before the generator has all of its connections it looks at a page: a service that ended then would be a failed start and no
+    // trial.
+    let front = lab.result("dies").targets[0].address.clone();
+    await_that(&|| connections(&front) >= 8);
     // The first process started the others; shells that clean up run next to them.
     let is_nginx = |pid: &u32| {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "nginx")
@@ -429,6 +436,19 @@ fn a_service_that_dies_on_another_machine_is_named_and_ends_the_trial() {
     assert!(reasons[0].detail.contains("its service nginx ended"), "{reasons:?}");
     assert_eq!((result.trials.len(), result.complete), (1, false));
     assert_eq!(lab.servers(), BTreeSet::new());
+}
+
+/// Connections that a server of this machine has.
+fn connections(address: &str) -> usize {
+    let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let local = format!(":{port:04X}");
+    let is_one = |line: &&str| {
+        let mut fields = line.split_whitespace().skip(1);
+        // Source of the state: TCP_ESTABLISHED in include/net/tcp_states.h.
+        fields.next().is_some_and(|address| address.ends_with(&local)) && fields.nth(1) == Some("01")
+    };
+    table.lines().filter(is_one).count()
 }
 
 /// Two series that differ by a setting of the server's machine.

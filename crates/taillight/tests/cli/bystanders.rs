@@ -12,7 +12,7 @@ use launch::{Process, find_program, free_port};
 use results::Trial;
 use units::Bytes;
 
-use crate::run::{Served, answers, finish, refuses, taillight, text};
+use crate::run::{Served, answers, finish, on_free_port, refuses, taillight, text};
 
 /// Turns a hang into a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -193,16 +193,18 @@ fn a_proxy_is_measured_without_what_it_does_not_tell() {
     };
     let Some((_server, behind)) = memcached(64, &[]) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (port, statistics) = (free_port().unwrap(), free_port().unwrap());
     let config = folder.path().join("nutcracker.yml");
-    let text = format!(
-        "alpha:\n  listen: 127.0.0.1:{port}\n  hash: fnv1a_64\n  distribution: ketama\n  servers:\n   - {behind}:1\n"
-    );
-    fs::write(&config, text).unwrap();
-    let spec = launch::Spec::new("nutcracker", nutcracker).arg("-c").arg(config.display().to_string());
-    let mut proxy = Process::spawn(spec.args(["-s".into(), statistics.to_string()])).unwrap();
-    let address = format!("127.0.0.1:{port}");
-    proxy.await_port(address.parse().unwrap(), PATIENCE).unwrap();
+    let spec = |port: u16| {
+        let text = format!(
+            "alpha:\n  listen: 127.0.0.1:{port}\n  hash: fnv1a_64\n  distribution: ketama\n  servers:\n   - {behind}:1\n"
+        );
+        fs::write(&config, text).unwrap();
+        let spec = launch::Spec::new("nutcracker", &nutcracker).arg("-c").arg(config.display().to_string());
+        let statistics = free_port().unwrap();
+        spec.args(["-s".into(), statistics.to_string()])
+    };
+    let (_proxy, address) = on_free_port(PATIENCE, spec);
+    let address = address.to_string();
     let says =
         ["does not tell what it holds", "closed the connection when asked for 'stats'", "may evict others"];
     refuses(&mut load(&address, &["--keys", "500"]), 1, &[&says[..], &WAYS_OUT].concat());

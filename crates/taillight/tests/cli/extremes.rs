@@ -145,10 +145,10 @@ fn one_that_answers_twice() {
 
 #[test]
 fn one_that_dies_and_comes_back() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (ready, started) = channel();
-    thread::spawn(move || mortal(port, ready));
-    started.recv_timeout(Duration::from_secs(10)).unwrap();
+    // An address that no other test uses: another could be given the port while nothing listens on it.
+    let first = TcpListener::bind("127.83.7.3:0").unwrap();
+    let port = first.local_addr().unwrap();
+    thread::spawn(move || mortal(first, port));
     let trial = trial(&port.to_string(), &OPTIONS);
     invalid(&trial, "cannot_connect_again");
     let answered = |windows: &[results::WindowPoint]| windows.iter().filter_map(|w| w.answered).sum::<u64>();
@@ -157,14 +157,16 @@ fn one_that_dies_and_comes_back() {
 }
 
 /// A server that answers for a while, is down for 250 ms, and answers again.
-fn mortal(address: SocketAddr, ready: std::sync::mpsc::Sender<()>) {
-    let (die, dies) = channel::<()>();
+fn mortal(first: TcpListener, address: SocketAddr) {
+    // Nobody sends: a second connection that would have it die does not shorten the time that it is down.
+    let (_hold, wait) = channel::<()>();
     let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+    let mut first = Some(first);
     for life in 0.. {
-        let listener = TcpListener::bind(address).unwrap();
+        let (die, dies) = channel::<()>();
+        let listener = first.take().unwrap_or_else(|| TcpListener::bind(address).unwrap());
         let mut connections = 0;
         listener.set_nonblocking(true).unwrap();
-        let _ = ready.send(());
         loop {
             if let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(false).unwrap();
@@ -188,7 +190,6 @@ fn mortal(address: SocketAddr, ready: std::sync::mpsc::Sender<()>) {
         for stream in streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        let _ = dies.recv_timeout(Duration::from_millis(250));
-        while dies.try_recv().is_ok() {}
+        let _ = wait.recv_timeout(Duration::from_millis(250));
     }
 }

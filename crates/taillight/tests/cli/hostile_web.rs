@@ -21,8 +21,12 @@ static LIST: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn load(address: &str) -> Command {
+    load_within(address, "100ms")
+}
+
+fn load_within(address: &str, timeout: &str) -> Command {
     let mut command = taillight(&["load", "web", "--target", &format!("http://{address}"), "--rate", "1k"]);
-    command.args(["--connections", "4", "--window", "300ms", "--warmup", "0s", "--timeout", "100ms"]);
+    command.args(["--connections", "4", "--window", "300ms", "--warmup", "0s", "--timeout", timeout]);
     command.args(["--pace", "sleep", "--json", "--urls"]).arg(&*LIST);
     command
 }
@@ -162,7 +166,8 @@ fn one_that_promises_more_than_it_sends() {
 #[test]
 fn one_that_sends_more_than_it_promises() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody and more";
-    let output = finish(&mut load(&saying(answer, false)));
+    // On a busy machine an answer may take longer than 100 ms, which would be an error of its own.
+    let output = finish(&mut load_within(&saying(answer, false), "30s"));
     let text = text(&output);
     // The rest cannot be an answer, so it belongs to no request.
     assert!(has_ended(&output) && !text.contains("error_rate"), "{text}");

@@ -146,6 +146,13 @@ fn children(pid: u32) -> Vec<u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(stat_of).filter_map(ours).collect()
 }
 
+/// How many of them run the same program as `pid`: its servers and its generator, and not the shells that clean up.
+fn own_children(pid: u32) -> usize {
+    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let own = program(pid);
+    children(pid).into_iter().filter(|child| own.is_some() && program(*child) == own).count()
+}
+
 /// Whether `pid` is there and no zombie.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -167,7 +174,7 @@ fn demo_under_way(out: &Path) -> (Child, PathBuf) {
     let folder = out.join("demo");
     wait_until("a trial is on disk and server and generator run", || {
         let trials = ResultFolder::open(&folder).and_then(|f| f.load()).map_or(0, |e| e.trials.len());
-        trials > 0 && children(demo.id()).len() == 2
+        trials > 0 && own_children(demo.id()) == 2
     });
     (demo, folder)
 }

@@ -1,11 +1,11 @@
 //! `taillight movies` with an application of two small services: built, started, looked at, stopped.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -113,6 +113,16 @@ impl Two {
         (output.status.code(), text(&output))
     }
 
+    /// Starts the services by an `up` that stays, and waits until it says that they are ready. `status` would have its lock for a
+    /// moment, and an `up` that wants it just then takes that for another that runs.
+    fn up(&self) -> Child {
+        let mut up = self.command(&["up"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let is_ready = lines.any(|line| line.contains("two is ready at "));
+        assert!(is_ready, "{}", text(&up.wait_with_output().unwrap()));
+        up
+    }
+
     fn state(&self) -> serde_json::Value {
         let (_, said) = self.run(&["status", "--json"]);
         serde_json::from_str(&said).unwrap()
@@ -203,9 +213,9 @@ fn row(state: &serde_json::Value, name: &str, instance: u64) -> serde_json::Valu
 #[test]
 fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     let Some(two) = Two::new() else { return };
-    let up = two.command(&["up"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    await_that(|| two.state()["phase"] == "ready");
+    let up = two.up();
     let begun = two.state();
+    assert_eq!(begun["phase"], "ready");
     let back = row(&begun, "back", 0);
     let die = own(back["pid"].as_u64().unwrap()).join("die");
     fs::write(&die, "").unwrap();
@@ -257,9 +267,9 @@ fn nothing_outlives_one_that_is_killed() {
     let port = taken.local_addr().unwrap().port().to_string();
     let (code, said) = two.run(&["up", "--port", &port]);
     assert!(code == Some(1) && said.contains("front"), "{said}");
-    let mut up = two.command(&["up"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    await_that(|| two.state()["phase"] == "ready");
+    let mut up = two.up();
     let state = two.state();
+    assert_eq!(state["phase"], "ready");
     up.kill().unwrap();
     up.wait().unwrap();
     await_that(|| !pids(&state).iter().any(|pid| runs(*pid)));

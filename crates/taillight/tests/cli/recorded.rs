@@ -22,10 +22,12 @@ fn info(file: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)))
 }
 
-/// The trial of a replay on one connection, which keeps the order of the trace.
+/// The trial of a replay on one connection, which keeps the order of the trace. On a busy machine that takes longer than
+/// the trace; all of it is answered in the drain.
 fn replay(target: &str, file: &str, more: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", target, "--trace", file, "--json"]);
-    let output = finish(command.args(["--connections", "1", "--pace", "sleep"]).args(more));
+    command.args(["--connections", "1", "--pace", "sleep", "--timeout", "30s", "--drain", "30s"]);
+    let output = finish(command.args(more));
     answers(&output);
     let trial: Trial =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)));

@@ -2,7 +2,6 @@
 //! and as a Redis Cluster.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +11,7 @@ use launch::{Process, Spec, find_program, free_port};
 use results::{Transport, Trial};
 
 use crate::cache::certificate;
-use crate::run::{answers, finish, refuses, taillight, text};
+use crate::run::{answers, finish, on_free_port, refuses, taillight, text};
 
 /// Turns a hang into a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,14 +23,14 @@ pub(crate) fn redis(extra: &[&str]) -> Option<(Process, String)> {
         println!("skipped: redis-server is not installed (apt-get install redis-server)");
         return None;
     };
-    let port = free_port().unwrap().to_string();
     let words = ["--bind", "127.0.0.1", "--save", "", "--port"];
-    let given = if extra.contains(&"PORT") { "0" } else { port.as_str() };
-    let extra = extra.iter().map(|word| if *word == "PORT" { port.as_str() } else { *word });
-    let spec = Spec::new("redis-server", path).args(words.into_iter().chain([given]).chain(extra));
-    let mut process = Process::spawn(spec).unwrap();
-    let address = SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));
-    process.await_port(address, PATIENCE).unwrap();
+    let spec = |port: u16| {
+        let port = port.to_string();
+        let given = if extra.contains(&"PORT") { "0" } else { port.as_str() };
+        let extra = extra.iter().map(|word| if *word == "PORT" { port.as_str() } else { *word });
+        Spec::new("redis-server", &path).args(words.into_iter().chain([given]).chain(extra))
+    };
+    let (process, address) = on_free_port(PATIENCE, spec);
     Some((process, address.to_string()))
 }
 

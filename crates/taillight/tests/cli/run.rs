@@ -1,10 +1,12 @@
 use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use launch::{Error, Process, Spec, free_port};
 use results::Trial;
 use rustix::process::setpriority_process;
 use spec::Workload;
@@ -12,6 +14,9 @@ use spec::Workload;
 /// Nothing in these tests takes longer, unless it hangs. The longest takes 15 s on two idle processors; others may use them
 /// as well.
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// How many ports are tried, of which another process may take one between the choice and the start.
+const PORTS: usize = 5;
 
 /// The program with these arguments, in a folder and an environment of its own.
 pub(crate) fn program(arguments: &[&str]) -> Command {
@@ -53,6 +58,21 @@ pub(crate) fn finish(command: &mut Command) -> Output {
 pub(crate) fn copy_program(from: &str, to: &Path) {
     let copied = Command::new("cp").args([Path::new(from), to]).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
+}
+
+/// A server that is told its port, on a free one, once it listens there.
+pub(crate) fn on_free_port(within: Duration, spec: impl Fn(u16) -> Spec) -> (Process, SocketAddr) {
+    let mut tried = 0;
+    loop {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
+        let mut process = Process::spawn(spec(address.port())).unwrap();
+        tried += 1;
+        match process.await_port(address, within) {
+            Ok(()) => return (process, address),
+            Err(Error::PortTaken { .. } | Error::Died { .. }) if tried < PORTS => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 /// A counter of memcached's `stats`.

@@ -2,19 +2,18 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use launch::{Process, Spec, find_program, free_port};
+use launch::{Process, Spec, find_program};
 use results::Trial;
 
 use crate::cache::certificate;
 use crate::hostile_servers::{reset, server};
 use crate::redis::redis;
-use crate::run::{Served, answers, finish, refuses, taillight, text};
+use crate::run::{Served, answers, finish, on_free_port, refuses, taillight, text};
 
 /// Turns a hang into a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,10 +28,8 @@ fn started(
         println!("skipped: {program} is not installed (apt-get install {package})");
         return None;
     };
-    let port = free_port().unwrap();
-    let mut process = Process::spawn(Spec::new(program, path).args(arguments(port))).unwrap();
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
-    process.await_port(address, PATIENCE).unwrap();
+    let spec = |port| Spec::new(program, &path).args(arguments(port));
+    let (process, address) = on_free_port(PATIENCE, spec);
     Some((process, address.to_string()))
 }
 

@@ -1,9 +1,8 @@
 //! Knobs of this machine through the command line. Only root can change them; any user can plan.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use launch::{Process, Spec};
@@ -18,13 +17,10 @@ pub(crate) fn tune(words: &[&str]) -> Command {
     taillight(&[&["tune"], words].concat())
 }
 
-/// Held by a test that changes this machine, of which there is one for all.
-static MACHINE: Mutex<()> = Mutex::new(());
-
 /// A private folder of journals, and the right to change the machine until it is dropped.
 pub(crate) struct State {
     folder: TempDir,
-    _machine: MutexGuard<'static, ()>,
+    _machine: File,
 }
 
 impl State {
@@ -39,7 +35,9 @@ pub(crate) fn state_of_root() -> Option<State> {
         println!("skipped: needs root");
         return None;
     }
-    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    // There is one machine for all tests, those of the crate of knobs too, which have the same file.
+    let machine = File::create(std::env::temp_dir().join("taillight-tests-of-knobs-0")).unwrap();
+    machine.lock().unwrap();
     Some(State { folder: tempfile::tempdir().unwrap(), _machine: machine })
 }
 

@@ -77,11 +77,16 @@ impl Terminal {
     #[track_caller]
     fn until(&mut self, what: &str, wanted: Option<&dyn Fn(&str) -> bool>) {
         let started = Instant::now();
-        while !wanted.is_some_and(|wanted| wanted(&self.shows())) {
+        let mut is_there = wanted.is_some_and(|wanted| wanted(&self.shows()));
+        while !is_there {
             let left = LIMIT.saturating_sub(started.elapsed());
             match self.bytes.recv_timeout(left) {
                 Ok(bytes) => {
-                    self.parser.process(&bytes);
+                    // A block that was read late holds several pictures, each of which was shown.
+                    for piece in bytes.split_inclusive(|byte| *byte == b'\r') {
+                        self.parser.process(piece);
+                        is_there |= wanted.is_some_and(|wanted| wanted(&self.shows()));
+                    }
                     self.raw.extend(bytes);
                 }
                 Err(_) if wanted.is_none() && started.elapsed() < LIMIT => return,

@@ -15,7 +15,7 @@ use results::{Sessions, Trial, Verdict};
 use spec::Workload;
 use tempfile::TempDir;
 
-use crate::run::{answers, finish, refuses, taillight, text};
+use crate::run::{answers, finish, on_free_port, refuses, taillight, text};
 
 /// The set of these tests: 20 videos, of which a chunk of 480p has 5 KiB.
 const SET: &str = "20x1/640";
@@ -547,25 +547,20 @@ impl Nginx {
         let folder = outer.path().join("set");
         let output = finish(taillight(&["fileset", "make", "--video", set]).arg(&folder));
         answers(&output);
-        let port = launch::free_port().unwrap();
         let configuration = outer.path().join("nginx.conf");
-        let own = outer.path().display();
-        let text = format!(
-            "daemon off;\npid {own}/pid;\nerror_log {own}/errors;\nevents {{}}\nhttp {{ access_log off; sendfile on;\n\
-             client_body_temp_path {own}/b; proxy_temp_path {own}/p; fastcgi_temp_path {own}/f; uwsgi_temp_path {own}/u;\n\
-             scgi_temp_path {own}/s; server {{ listen 127.0.0.1:{port}; root {}; }} }}\n",
-            folder.display()
-        );
-        std::fs::write(&configuration, text).unwrap();
-        let spec = launch::Spec::new("nginx", &nginx).args(["-c", &configuration.display().to_string()]);
-        let server = launch::Process::spawn(spec.args(["-p", &own.to_string()])).unwrap();
-        let address = format!("127.0.0.1:{port}");
-        for _ in 0..6_000 {
-            if TcpStream::connect(&address).is_ok() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
+        let spec = |port: u16| {
+            let own = outer.path().display();
+            let text = format!(
+                "daemon off;\npid {own}/pid;\nerror_log {own}/errors;\nevents {{}}\nhttp {{ access_log off; sendfile on;\n\
+                 client_body_temp_path {own}/b; proxy_temp_path {own}/p; fastcgi_temp_path {own}/f; uwsgi_temp_path {own}/u;\n\
+                 scgi_temp_path {own}/s; server {{ listen 127.0.0.1:{port}; root {}; }} }}\n",
+                folder.display()
+            );
+            std::fs::write(&configuration, text).unwrap();
+            let spec = launch::Spec::new("nginx", &nginx).args(["-c", &configuration.display().to_string()]);
+            spec.args(["-p", &own.to_string()])
+        };
+        let (server, address) = on_free_port(Duration::from_secs(60), spec);
         Some(Nginx { target: format!("http://{address}"), folder, _server: server, _outer: outer })
     }
 }

@@ -44,10 +44,11 @@ impl Servers {
         let folder = TempDir::new().unwrap();
         let mut servers =
             Servers { addresses: Vec::new(), buses: Vec::new(), _processes: Vec::new(), _folder: folder };
-        for _ in 0..count {
+        let mut tries = 0;
+        while servers.addresses.len() < count {
             let port = free_port().unwrap();
             let own = servers._folder.path().join(port.to_string());
-            std::fs::create_dir(&own).unwrap();
+            std::fs::create_dir_all(&own).unwrap();
             let (port_text, own) = (port.to_string(), own.display().to_string());
             let bus = free_port().unwrap().to_string();
             let words = [
@@ -65,7 +66,15 @@ impl Servers {
             let spec = Spec::new("redis-server", &program).args(words).args(extra.iter().copied());
             let mut process = Process::spawn(spec).unwrap();
             let address = SocketAddr::from(([127, 0, 0, 1], port));
-            process.await_port(address, PATIENCE).unwrap();
+            match process.await_port(address, PATIENCE) {
+                Ok(()) => {}
+                // Another process took this port, or that of the bus, between the choice and the start.
+                Err(launch::Error::PortTaken { .. } | launch::Error::Died { .. }) if tries < 5 => {
+                    tries += 1;
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            }
             servers._processes.push(process);
             servers.buses.push(bus);
             servers.addresses.push(address);

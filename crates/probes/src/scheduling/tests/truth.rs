@@ -2,7 +2,9 @@
 //!
 //! The whole process is watched, including other tests: the planted waits are a lower bound of the observed ones.
 
+use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -65,17 +67,32 @@ fn held_lock(threads: usize) -> Duration {
     let held = lock.lock().unwrap();
     let threads: Vec<_> = (0..threads)
         .map(|_| {
-            let lock = Arc::clone(&lock);
-            thread::spawn(move || {
+            let (lock, tid) = (Arc::clone(&lock), Arc::new(AtomicI32::new(0)));
+            let own = Arc::clone(&tid);
+            let thread = thread::spawn(move || {
+                own.store(gettid().as_raw_pid(), Ordering::Release);
                 let start = Instant::now();
                 drop(lock.lock());
                 start.elapsed()
-            })
+            });
+            (thread, tid)
         })
         .collect();
+    // On a busy machine one may get its first processor only after the delay, when the lock is free.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !threads.iter().all(|(_, tid)| sleeps(tid.load(Ordering::Acquire))) {
+        assert!(Instant::now() < deadline, "not all threads wait for the lock");
+        thread::yield_now();
+    }
     thread::sleep(DELAY);
     drop(held);
-    threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    threads.into_iter().map(|(thread, _)| thread.join().unwrap()).sum()
+}
+
+/// Whether this thread of the process waits in the kernel.
+fn sleeps(tid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S')))
 }
 
 #[test]
