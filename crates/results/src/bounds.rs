@@ -63,6 +63,17 @@ impl Trial {
         known.iter().find(|known| (known.percentile - percentile).abs() < 1e-9).map(|known| known.bounds)
     }
 
+    /// Lower bound of a percentile of the response times: its own, or if it has none in a trial that generator or host
+    /// slowed, that of the next lower percentile. `None` if the measured value is all that is known.
+    pub(crate) fn percentile_least_us(&self, percentile: f64) -> Option<f64> {
+        if let Some(own) = self.percentile_bounds(percentile) {
+            return Some(own.low_us);
+        }
+        self.slowed()?;
+        let mut known = self.bounds.as_ref()?.percentiles.iter().rev();
+        known.find(|known| known.percentile <= percentile).map(|known| known.bounds.low_us)
+    }
+
     /// Bounds of the response time that `target` judges. `basis` is the choice of the experiment for targets without
     /// one of their own.
     pub fn qos_bounds(&self, target: &ResponseTarget, basis: QosBasis) -> Option<Bounds> {

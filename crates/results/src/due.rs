@@ -40,6 +40,15 @@ impl Due<'_> {
     }
 }
 
+/// Lower bound of a figure of all due requests, `of_due_us`, from that of the same figure of those with a response time,
+/// `us`: errors, which neither generator nor host causes, raise both by the same factor.
+pub(crate) fn least_of_due(least_us: f64, us: Option<f64>, of_due_us: f64) -> f64 {
+    match us {
+        Some(us) if us > 0.0 && of_due_us > us => least_us / us * of_due_us,
+        _ => least_us,
+    }
+}
+
 impl Trial {
     /// Its requests, with the response times that its claims rest on.
     pub(crate) fn due(&self) -> Due<'_> {
@@ -76,7 +85,7 @@ mod tests {
     use units::{Nanos, Qos, QosBasis};
 
     use super::*;
-    use crate::{Gate, Verdict};
+    use crate::{Bounds, Gate, PercentileBounds, TimeBounds, Verdict};
 
     /// 100 000 home pages: `failed` per cent return 502 at once, `slow` per cent take 900 ms, the others 1 to 100 ms.
     fn trial(failed: u64, slow: u64, with_curve: bool) -> Trial {
@@ -129,6 +138,24 @@ mod tests {
         assert!(passes(&trial(4, 0, false), "home.p95<500ms"));
         let words = "home.p95<500ms".parse::<Gate>().unwrap().evaluate(&trial(4, 4, true)).words;
         assert!(words.starts_with("home.p95<500ms missed: 900"), "{words}");
+    }
+
+    #[test]
+    fn what_errors_added_is_not_the_hosts() {
+        let mut trial = trial(4, 4, true);
+        // Of the answered requests the p95 is about 99 ms, of all that were due 900 ms.
+        let p95_us = trial.all.response_time.p95_us.unwrap();
+        let mut bounded = |share: f64| {
+            let bounds = Bounds { low_us: share * p95_us, high_us: p95_us };
+            let percentiles = vec![PercentileBounds { percentile: 95.0, bounds }];
+            trial.bounds = Some(TimeBounds { percentiles, ..TimeBounds::default() });
+            let gate = "p95<500ms".parse::<Gate>().unwrap().evaluate(&trial);
+            (gate.undecided, trial.meets(&"p95<500ms".parse().unwrap(), QosBasis::Raw))
+        };
+        assert_eq!(bounded(1.0), (false, Some(false)));
+        assert_eq!(bounded(0.6), (false, Some(false)));
+        // Half of it may be the host's: 450 ms are left.
+        assert_eq!(bounded(0.5), (true, None));
     }
 
     #[test]

@@ -2,6 +2,8 @@ use std::fmt;
 
 use units::{Nanos, Rate, SessionFigure};
 
+use crate::judged::suffers_delays;
+
 mod evaluate;
 mod parse;
 
@@ -66,6 +68,14 @@ impl Figure {
     /// Whether it is a response time or derived from response times.
     fn is_of_time(&self) -> bool {
         !matches!(self, Figure::Rate | Figure::Errors | Figure::Ratio(_))
+    }
+
+    /// Whether delays by generator or host can make it worse.
+    fn suffers_delays(&self) -> bool {
+        match self {
+            Figure::Ratio(name) => suffers_delays(name),
+            other => other.is_of_time(),
+        }
     }
 
     /// Whether it exists only for an operation.

@@ -2,6 +2,7 @@
 
 use units::{Condition, Qos, QosBasis, ResponseTarget, SessionFigure};
 
+use crate::due::least_of_due;
 use crate::{DistributionSummary, Trial};
 
 /// Result of one condition of a target in a trial.
@@ -92,8 +93,13 @@ impl Trial {
         };
         let least = move |condition: &Condition, measured: Option<f64>| match condition {
             // If the request at the percentile failed, it has no response time, whatever the host did.
-            Condition::ResponseTime(target) if measured.is_some_and(f64::is_finite) => {
-                self.qos_bounds(target, basis).map(|bounds| bounds.low_us)
+            Condition::ResponseTime(target) => {
+                let measured = measured.filter(|us| us.is_finite())?;
+                let least = match target.basis.unwrap_or(basis) {
+                    QosBasis::Windowed => self.qos_bounds(target, basis).map(|bounds| bounds.low_us),
+                    QosBasis::Raw => self.percentile_least_us(target.percentile),
+                };
+                Some(least_of_due(least?, self.qos_figure_us(target, basis), measured))
             }
             Condition::Ratio { name, at_most: false, .. } if name == "within" && self.slowed().is_some() => {
                 let most = 100.0 * self.bounds.as_ref()?.within?;
@@ -103,9 +109,22 @@ impl Trial {
         };
         qos.conditions().iter().map(move |condition| {
             let measured = measured(condition);
-            let slowed = self.slowed().is_some() && measured.is_none_or(f64::is_finite);
+            let slowed = self.is_upper_bound(condition) && measured.is_none_or(f64::is_finite);
             Judged { condition, measured, least: least(condition, measured), slowed }
         })
+    }
+
+    /// Whether delays by generator or host may have made the figure of a condition worse.
+    fn is_upper_bound(&self, condition: &Condition) -> bool {
+        let slowed = self.slowed().is_some();
+        match condition {
+            Condition::ResponseTime(_) => slowed,
+            // An operation's times are those of all windows, whichever the trial rests on.
+            Condition::Times { name, .. } => {
+                slowed || self.rests_on_part() && self.operations.iter().any(|one| one.name == *name)
+            }
+            Condition::Ratio { name, .. } => slowed && suffers_delays(name),
+        }
     }
 
     /// Whether all conditions of `qos` hold: a single missed one decides; `None` if none is missed and one is unknown.
@@ -170,7 +189,7 @@ impl Trial {
 
     /// The ratio to judge: if no request was completed, no count can meet a target; a share with a minimum is capped at
     /// 1.
-    fn believable(&self, ratio: f64, at_most: bool) -> f64 {
+    pub(crate) fn believable(&self, ratio: f64, at_most: bool) -> f64 {
         let nothing = self.arrivals.intended > 0 && self.arrivals.completed == 0;
         match (at_most, nothing) {
             (true, true) => ratio.max(1.0),
@@ -194,6 +213,11 @@ impl Trial {
         let due = self.arrivals.intended;
         (due > 0).then(|| due.saturating_sub(self.arrivals.completed) as f64 / due as f64)
     }
+}
+
+/// Whether delays make a ratio worse; what a cache holds does not depend on them.
+pub(crate) fn suffers_delays(ratio: &str) -> bool {
+    ratio != "hit_ratio"
 }
 
 #[cfg(test)]

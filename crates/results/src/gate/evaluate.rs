@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Rate, SessionFigure};
 
 use super::{Figure, Gate, Limit};
-use crate::due::Due;
+use crate::due::{Due, least_of_due};
 use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Verdict};
 
 /// Minimum share of answered requests for a meaningful mean, in per cent.
@@ -59,7 +59,9 @@ impl Gate {
         let doubt = self.doubt(trial);
         let passed = met && doubt.is_none();
         let says_nothing = trial.verdict.is_of_host() || trial.verdict.may_pass();
-        let undecided = !passed && (says_nothing || self.may_hold(trial, &found, holds));
+        // A defect that no disturbance explains, and an overload, are the server's.
+        let may_hold = doubt.is_none() && self.may_hold(trial, &found.value, holds);
+        let undecided = !passed && (says_nothing || may_hold);
         let says = match (passed, undecided) {
             (true, _) => "met",
             (false, true) => "undecided",
@@ -82,10 +84,13 @@ impl Gate {
             words.push_str(", but ");
             words.push_str(&doubt);
         } else if undecided {
-            match self.least_us(trial) {
-                Some(least) => {
-                    words.push_str(&format!(", at least {} without generator and host", self.in_words(least)))
+            let bound = found.value.as_ref().ok().and_then(|value| self.bound(trial, *value));
+            let end = if self.figure.is_cost() { "least" } else { "most" };
+            match bound {
+                Some(bound) => {
+                    words.push_str(&format!(", at {end} {} without generator and host", self.in_words(bound)))
                 }
+                None if found.value.is_err() && self.is_hidden(trial) => {}
                 None => words.push_str(", which generator or host may have made worse"),
             }
         }
@@ -100,37 +105,55 @@ impl Gate {
         }
     }
 
-    /// Lower bound of the figure without generator and host, if known. A percentile without bounds, and the longest
-    /// time, are at least the lower bound of the next lower percentile that has bounds.
-    fn least_us(&self, trial: &Trial) -> Option<f64> {
-        let below = |percentile: f64| {
-            let known = &trial.bounds.as_ref()?.percentiles;
-            known.iter().rev().find(|known| known.percentile <= percentile).map(|known| known.bounds)
-        };
-        let bounds = match (&self.figure, &self.operation) {
-            (Figure::Percentile(percentile), None) => below(*percentile),
-            (Figure::Max, None) => below(100.0),
-            (Figure::WindowedP99, None) => trial.bounds.as_ref()?.windowed_p99,
+    /// Bound of the figure `value` without generator and host, if known: the best that it may have been, as of a QoS target
+    /// ([`Trial::judged`]). The longest time is at least the lower bound of the highest percentile that has bounds.
+    fn bound(&self, trial: &Trial, value: f64) -> Option<f64> {
+        let bounds = trial.bounds.as_ref()?;
+        match (&self.figure, &self.operation) {
+            (Figure::Percentile(percentile), None) => {
+                let least_us = trial.percentile_least_us(*percentile)?;
+                Some(least_of_due(least_us, trial.percentile_us(*percentile), value))
+            }
+            (Figure::Max, None) => bounds.percentiles.last().map(|known| known.bounds.low_us),
+            (Figure::WindowedP99, None) => {
+                Some(least_of_due(bounds.windowed_p99?.low_us, trial.windowed_p99_us, value))
+            }
+            (Figure::Ratio(name), _) if name == "within" && trial.slowed().is_some() => {
+                Some(value.max(100.0 * bounds.within?))
+            }
             _ => None,
-        };
-        bounds.map(|bounds| bounds.low_us)
+        }
     }
 
     /// Whether a figure beyond the limit would meet it without the effects of generator and host, or a missing figure
-    /// would exist if the generator had sent all due requests.
-    fn may_hold(&self, trial: &Trial, found: &FigureValue, holds: impl Fn(f64) -> bool) -> bool {
-        match &found.value {
+    /// would exist if the generator had sent all due requests and the host had disturbed no window.
+    fn may_hold(&self, trial: &Trial, value: &Result<f64, String>, holds: impl Fn(f64) -> bool) -> bool {
+        match value {
             Err(_) => {
-                return trial.generator.withheld.is_some_and(|of| of.arrivals > 0)
-                    && trial.arrivals.failed() == 0;
+                let withheld = trial.generator.withheld.is_some_and(|of| of.arrivals > 0);
+                (withheld || self.is_hidden(trial)) && trial.arrivals.failed() == 0
             }
-            Ok(value) if !self.figure.is_of_time() || !value.is_finite() => return false,
-            Ok(_) => {}
+            Ok(value) if !self.figure.suffers_delays() || !value.is_finite() => false,
+            Ok(value) => match self.bound(trial, *value) {
+                Some(bound) => holds(bound),
+                None => trial.slowed().is_some() || self.is_of_all_windows(trial),
+            },
         }
-        match self.least_us(trial) {
-            Some(least) => holds(least),
-            None => trial.slowed().is_some(),
-        }
+    }
+
+    /// Whether the figure is that of all windows, although the trial rests on the undisturbed ones.
+    fn is_of_all_windows(&self, trial: &Trial) -> bool {
+        let of_operation = self.operation.as_ref().is_some_and(|name| trial.distribution(name).is_none());
+        trial.rests_on_part() && (of_operation || matches!(self.figure, Figure::Within(_)))
+    }
+
+    /// Whether it is a percentile that all requests have, and those of the undisturbed windows, on which the trial rests,
+    /// do not.
+    fn is_hidden(&self, trial: &Trial) -> bool {
+        let Figure::Percentile(percentile) = self.figure else { return false };
+        // A little less, as 1 − 0.99 is.
+        let beyond = trial.all.response_time.count as f64 * (1.0 - percentile / 100.0) + 1e-6;
+        self.operation.is_none() && trial.rests_on_part() && beyond >= hist::MIN_BEYOND as f64
     }
 
     /// Why the gate fails even with a good figure.
@@ -161,7 +184,7 @@ impl Gate {
             Ok(operation) => operation,
             Err(why) => return exactly(Err(why)),
         };
-        let times = &operation.response_time;
+        let times = if self.operation.is_none() { trial.claimed() } else { &operation.response_time };
         let few = || format!("too few requests for it ({})", times.count);
         let is_all = matches!(self.operation.as_deref(), None | Some("all"));
         let outcomes = if is_all { Some(&trial.arrivals) } else { operation.outcomes.as_ref() };
@@ -199,7 +222,8 @@ impl Gate {
             Figure::Rate => throughput(trial, self.limit),
             Figure::Errors => errors(trial, operation, self.operation.is_some()),
             Figure::Ratio(name) => {
-                let ratio = trial.ratio(name).map(|ratio| 100.0 * ratio);
+                let is_cost = self.figure.is_cost();
+                let ratio = trial.ratio(name).map(|ratio| 100.0 * trial.believable(ratio, is_cost));
                 ratio.ok_or_else(|| format!("the workload did not count {name}"))
             }
         };

@@ -213,9 +213,11 @@ fn a_spoiled_trial_meets_nothing() {
     let gate = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial);
     let invalid = |reason| Verdict::Valid.against(Invalid { reason, detail: String::new() });
     let mut invalidated = trial();
+    let exact = |percentile, us| PercentileBounds { percentile, bounds: Bounds { low_us: us, high_us: us } };
+    invalidated.bounds = Some(TimeBounds { percentiles: vec![exact(99.0, 400.0)], ..TimeBounds::default() });
     invalidated.verdict = invalid(Reason::VerifyFailed);
     let result = gate("p99<1ms", &invalidated);
-    assert!(!result.passed && result.measured == Some(400.0));
+    assert!(!result.passed && !result.undecided && result.measured == Some(400.0));
     assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (verify failed)");
     assert!(!gate("rate>=50", &invalidated).passed);
     for reason in [Reason::HostDisturbed, Reason::GeneratorSaturated] {
@@ -227,6 +229,7 @@ fn a_spoiled_trial_meets_nothing() {
     invalidated.verdict =
         Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3, timed_out_share: 0.0 };
     assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);
+    assert!(!gate("p99<1ms", &invalidated).undecided, "it is the server's");
     assert!(gate("rate>=9k", &invalidated).passed);
     // The default trial was not judged.
     assert!(!gate("errors<100%", &Trial::default()).passed);
@@ -262,6 +265,51 @@ fn what_generator_or_host_may_have_caused_is_undecided() {
     assert!(p99(&few));
     let qos = |text: &str| trial.meets(&text.parse().unwrap(), units::QosBasis::Raw);
     assert_eq!([qos("p99<1ms"), qos("p99<300us"), qos("p99<200us")], [Some(true), None, Some(false)]);
+}
+
+/// The answers of a gate and of a QoS target on the same condition: `None` is undecided.
+fn both(text: &str, trial: &Trial) -> [Option<bool>; 2] {
+    let gate = text.parse::<Gate>().unwrap().evaluate(trial);
+    let of_target = trial.meets(&text.parse().unwrap(), units::QosBasis::Raw);
+    [if gate.undecided { None } else { Some(gate.passed) }, of_target]
+}
+
+#[test]
+fn a_gate_and_a_target_agree_on_bounds() {
+    let exact = |percentile, us| PercentileBounds { percentile, bounds: Bounds { low_us: us, high_us: us } };
+    let mut trial = trial();
+    trial.counters.extend([("within".to_owned(), 0.94), ("misses".to_owned(), 0.02)]);
+    let bounds =
+        TimeBounds { percentiles: vec![exact(99.0, 400.0)], within: Some(0.96), ..TimeBounds::default() };
+    let slowed = Invalid { reason: Reason::HostDisturbed, detail: "3 %".into() };
+    let check = |trial: &Trial, text: &str, expect: Option<bool>| {
+        assert_eq!(both(text, trial), [expect; 2], "{text}")
+    };
+    // The p99.5 of 600 µs has no bounds: it stands, unless the trial was slowed. Then it is at least the p99.
+    trial.bounds = Some(bounds.clone());
+    check(&trial, "p99.5<500us", Some(false));
+    check(&trial, "within>=95%", Some(false));
+    trial.bounds = Some(TimeBounds { slowed: Some(slowed), ..bounds });
+    check(&trial, "p99.5<1ms", Some(true));
+    check(&trial, "p99.5<500us", None);
+    check(&trial, "p99.5<300us", Some(false));
+    // At most 96 % of the operations would have been within their limits; of misses no bound is known.
+    check(&trial, "within>=90%", Some(true));
+    check(&trial, "within>=95%", None);
+    check(&trial, "within>=97%", Some(false));
+    check(&trial, "misses<=1%", None);
+    // A cache holds what it holds.
+    check(&trial, "hit_ratio>=99.9%", Some(false));
+    let words = "within>=95%".parse::<Gate>().unwrap().evaluate(&trial).words;
+    assert_eq!(words, "within>=95% undecided: 94%, at most 96% without generator and host");
+    // No count holds if nothing was completed.
+    trial.bounds = None;
+    trial.counters =
+        [("misses", 0.0), ("sessions_met", 1.0)].map(|(name, ratio)| (name.to_owned(), ratio)).into();
+    check(&trial, "misses<1%", Some(true));
+    trial.arrivals.completed = 0;
+    check(&trial, "misses<1%", Some(false));
+    check(&trial, "met>95%", Some(false));
 }
 
 #[test]
@@ -381,7 +429,12 @@ proptest! {
 fn of_undisturbed_windows_some_percentiles_are_kept() {
     let mut trial = trial();
     trial.arrivals = Arrivals { intended: 20_000, completed: 20_000, ..Arrivals::default() };
-    let undisturbed = LatencySummary { count: 19_000, p99_us: Some(300.0), ..LatencySummary::default() };
+    let undisturbed = LatencySummary {
+        count: 19_000,
+        mean_us: Some(30.0),
+        p99_us: Some(300.0),
+        ..LatencySummary::default()
+    };
     trial.disturbance = Some(Disturbance {
         undisturbed: Some(undisturbed),
         basis: Basis::UndisturbedWindows,
@@ -393,6 +446,16 @@ fn of_undisturbed_windows_some_percentiles_are_kept() {
     check("p99<1ms", "p99<1ms met: 300 µs");
     check(
         "p99.5<1ms",
-        "p99.5<1ms missed: the trial rests on its undisturbed windows, of which only p50, p90, p95, p99, p99.9 and p99.99 are kept",
+        "p99.5<1ms undecided: the trial rests on its undisturbed windows, of which only p50, p90, p95, p99, p99.9 and p99.99 are kept",
     );
+    check("p99.9<1ms", "p99.9<1ms undecided: too few requests for it (19000)");
+    check("mean<35us", "mean<35us met: 30 µs");
+    // An operation's times, and the counted share, are those of all windows.
+    let all = "which generator or host may have made worse";
+    check("get.p99<150us", &format!("get.p99<150us undecided: 200 µs, {all}"));
+    check("within(1ms)>99.9%", &format!("within(1ms)>99.9% undecided: 99.5%, {all}"));
+    assert_eq!(both("get.p99<150us", &trial), [None; 2]);
+    assert_eq!(both("get.p99<1ms", &trial), [Some(true); 2]);
+    // Of too few requests in all windows the host is not the reason.
+    check("p99.99<1ms", "p99.99<1ms missed: too few requests for it (19000)");
 }
