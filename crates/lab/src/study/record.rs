@@ -10,7 +10,7 @@ use spec::Spec;
 use super::claim::Claim;
 use super::facts::Facts;
 use super::judge::{Unjudged, judge};
-use super::summary::Cells;
+use super::summary::{Cells, stands};
 use super::{Definition, DefinitionError};
 use crate::run::{Plan, Setup, client_knob_names, knob_names};
 
@@ -98,9 +98,9 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
 fn unmeasured(record: &Study, claim: &Claim, cells: Cells<'_>) -> Option<String> {
     let series = claim.check.along()?;
     let planned = record.plan.iter().flat_map(|plan| &plan.points).filter(|point| point.series == series);
-    let measured = cells.places(series);
-    let gone: Vec<String> =
-        planned.filter(|point| !measured.contains(&point.x)).map(|point| point.x.to_string()).collect();
+    let counts = |cell: &Cell| cell.verdict.is_sound() || stands(claim.check.metric(), &cell.verdict);
+    let gone = planned.filter(|point| !cells.at(series, &point.x).any(counts));
+    let gone: Vec<String> = gone.map(|point| point.x.to_string()).collect();
     (record.blocks > 0 && !gone.is_empty())
         .then(|| format!("{series} was not measured at {}", gone.join(", ")))
 }

@@ -160,7 +160,8 @@ impl SelectionResult {
     pub(super) fn p_fails(&self) -> f64 {
         let p = |one: &Comparison| one.ranks.as_ref().map_or(1.0, |ranks| ranks.p_outside(one.claimed));
         let least = self.comparisons.iter().map(p).fold(1.0, f64::min);
-        (least * self.comparisons.len() as f64).min(1.0)
+        // Without a comparison nothing was shown.
+        (least * self.comparisons.len().max(1) as f64).min(1.0)
     }
 
     /// Whether its estimates keep to the claim; `None` if there are none.

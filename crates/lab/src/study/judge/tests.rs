@@ -409,6 +409,19 @@ fn what_undisturbed_trials_contradict_is_open() {
 }
 
 #[test]
+fn a_curve_whose_trials_were_all_disturbed_is_not_contradicted_by_nothing() {
+    let mut all = grid("a", &[(1.0, 10.0), (2.0, 20.0)]);
+    all.iter_mut().for_each(|cell| cell.verdict = disturbed());
+    let (metric, series) = ("m".to_owned(), "a".to_owned());
+    let rising = Check::Monotone { metric: metric.clone(), series: series.clone(), rising: true };
+    for check in [rising, Check::Flat { metric, series, most: 3.0 }] {
+        let result = judged(check, &all);
+        assert_eq!(result.verdict, ClaimVerdict::Reproduced, "{result:?}");
+        assert!(result.measured.ends_with("without 16 of 16 disturbed trials: nothing"), "{result:?}");
+    }
+}
+
+#[test]
 fn an_open_claim_says_how_many_blocks_would_tell() {
     let spread = [0.90, 1.12, 1.02, 0.96, 1.08, 1.00, 1.15, 0.93, 1.10, 1.05];
     let mut all = cells("a", &[(10.0, &[1.0; 10])]);
