@@ -129,19 +129,27 @@ enum Pairing {
     Apart,
     /// They ran in turn, and are looked at once.
     Once,
-    /// They ran in turn until the comparison was settled.
-    UntilSettled,
+    /// They ran in turn until the comparison was settled, in this number of blocks.
+    UntilSettled { blocks: usize },
 }
 
 impl Pairing {
     /// Pairing of one run's targets.
     fn of(experiment: &Experiment) -> Pairing {
-        if experiment.until_settled { Pairing::UntilSettled } else { Pairing::Once }
+        if !experiment.until_settled {
+            return Pairing::Once;
+        }
+        let blocks = experiment.trials.iter().map(|trial| trial.block as usize + 1).max().unwrap_or(0);
+        Pairing::UntilSettled { blocks }
     }
 
-    /// The two-sided error of an interval over `pairs`.
-    fn level(self, pairs: usize) -> f64 {
-        if self == Pairing::UntilSettled { Looks::new(LEVEL).level(pairs) } else { LEVEL }
+    /// The two-sided error of an interval: of the look after so many blocks, however many pairs of them count. Fewer
+    /// pairs would have the error of an earlier look, which that look has spent.
+    fn level(self) -> f64 {
+        match self {
+            Pairing::Apart | Pairing::Once => LEVEL,
+            Pairing::UntilSettled { blocks } => Looks::new(LEVEL).level(blocks),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The two peaks, and the ratio that their intervals allow.
 
 use results::study::{Axis, FigureKind, Point, X};
-use results::{ComparedFigure, ComparedSeries, Ratio};
+use results::{ComparedFigure, ComparedSeries, MaxThroughput, Purpose, Ratio};
 use units::{Condition, QosBasis, ResponseTarget};
 
 use super::{Choice, ratio};
+use crate::{Vote, sustained};
 
 /// The peaks of both sides; `None` if one side has no peak search.
 ///
@@ -50,8 +51,9 @@ fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
 fn peak(side: &Choice<'_>) -> Option<Point> {
     let target = side.record()?;
     let peak = target.peak.as_ref()?;
-    let unsustained = target.max_throughput.iter().map(|block| block.high_rps).fold(0.0, f64::max);
-    let high = peak.high_rps.or((unsustained > peak.low_rps).then_some(unsustained));
+    let failed = target.max_throughput.iter().filter_map(|block| unsustained(side, block));
+    let failed = failed.reduce(f64::max).filter(|rps| *rps > peak.low_rps);
+    let high = peak.high_rps.or(failed);
     let x = X::Category(side.experiment.qos.to_string());
     Some(Point {
         x,
@@ -61,4 +63,14 @@ fn peak(side: &Choice<'_>) -> Option<Point> {
         n: peak.trials,
         ..Point::default()
     })
+}
+
+/// The lowest rate above a maximum at which a trial of its search failed; `None` if none did. The upper end of a maximum
+/// may rest on trials that said nothing, such as those of a generator without time left.
+fn unsustained(side: &Choice<'_>, maximum: &MaxThroughput) -> Option<f64> {
+    let searched = side.experiment.trials_of(side.target);
+    let searched =
+        searched.filter(|trial| trial.purpose == Purpose::MaxSearch && trial.block == maximum.block);
+    let failed = searched.filter(|trial| sustained(trial).vote == Vote::Fail).map(|trial| trial.offered_rps);
+    failed.filter(|rps| *rps > maximum.low_rps).reduce(f64::min)
 }

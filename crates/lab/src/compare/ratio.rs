@@ -28,7 +28,7 @@ pub(super) fn point(x: X, values: &[f64]) -> Point {
 /// `None` where a value is 0, as nothing can be said of how many times another is as large.
 pub(super) fn paired(pairs: &[(f64, f64)], pairing: Pairing) -> Option<Ratio> {
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let Paired { n, ratio, interval, p_value } = Paired::compare_at(&b, &a, pairing.level(pairs.len()))?;
+    let Paired { n, ratio, interval, p_value } = Paired::compare_at(&b, &a, pairing.level())?;
     let ratios = || pairs.iter().map(|(a, b)| b / a);
     let ends = interval.map_or_else(
         || (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max)),

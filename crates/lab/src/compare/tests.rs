@@ -1,5 +1,6 @@
 use results::{
-    ComparedPoint, DistributionSummary, Invalid, MaxThroughput, Peak, Ratio, Reason, Sessions, Verdict,
+    ComparedPoint, DistributionSummary, Invalid, MaxThroughput, Peak, Purpose, Ratio, Reason, Sessions,
+    Verdict,
 };
 
 use super::*;
@@ -187,16 +188,22 @@ fn loads_without_shares_are_matched_by_the_nearest_rate() {
 
 #[test]
 fn peaks_have_the_ratio_that_their_intervals_allow() {
-    let check = |a: (f64, Option<f64>), b: (f64, Option<f64>), expect: Option<(f64, f64, Option<f64>)>| {
+    let ratio = |a: (f64, Option<f64>), b: (f64, Option<f64>), beyond: &Verdict| {
         let mut experiment = live(1);
         for (target, (low_rps, high_rps)) in experiment.targets.iter_mut().zip([a, b]) {
             target.max_throughput.push(MaxThroughput { block: 0, low_rps: 195.0, high_rps: 200.0 });
             target.peak = Some(Peak { low_rps, high_rps, share_of_max: None, trials: 9, note: None });
+            let search = Trial { purpose: Purpose::MaxSearch, ..sample::trial(&target.name, 200.0) };
+            experiment.trials.push(Trial { verdict: beyond.clone(), ..search });
         }
         let comparison = both(&experiment);
-        let found =
-            peaks(&comparison).unwrap().ratio.map(|ratio| (ratio.value, ratio.low.unwrap(), ratio.high));
-        assert_eq!(found, expect, "{a:?} {b:?}");
+        peaks(&comparison).unwrap().ratio.map(|ratio| (ratio.value, ratio.low, ratio.high))
+    };
+    let overloaded =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0, timed_out_share: 0.0 };
+    let check = |a: (f64, Option<f64>), b: (f64, Option<f64>), expect: Option<(f64, f64, Option<f64>)>| {
+        let expect = expect.map(|(value, low, high)| (value, Some(low), high));
+        assert_eq!(ratio(a, b, &overloaded), expect, "{a:?} {b:?}");
     };
     check((80.0, Some(100.0)), (120.0, Some(128.0)), Some((1.5, 1.2, Some(1.6))));
     // If a side met the target at every load, the rate that it cannot sustain bounds its peak.
@@ -205,6 +212,10 @@ fn peaks_have_the_ratio_that_their_intervals_allow() {
     check((80.0, Some(100.0)), (250.0, None), Some((3.125, 2.5, None)));
     // No ratio to a side that never met the target.
     check((0.0, Some(10.0)), (50.0, Some(60.0)), None);
+    // The generator had no time left for more than 195 rps, so that either peak may lie above 200.
+    let saturated = Invalid { reason: Reason::GeneratorSaturated, detail: "97 %".into() };
+    let limited = Verdict::Valid.against(saturated);
+    assert_eq!(ratio((80.0, None), (120.0, None), &limited), Some((1.5, None, None)));
 }
 
 #[test]
@@ -281,4 +292,23 @@ fn a_run_until_settled_is_judged_at_the_level_of_its_looks() {
         "{gate:?}"
     );
     assert_eq!(gate.worse.len(), comparison.figure(ComparedFigure::CPU).unwrap().series[0].points.len());
+}
+
+#[test]
+fn a_look_has_its_own_error_however_many_of_its_pairs_count() {
+    let mut experiment = live(13);
+    experiment.until_settled = true;
+    for trial in &mut experiment.trials {
+        let is_b = trial.target == "sphinx";
+        trial.all.response_time.p99_us = Some(if is_b { 2f64.powi(trial.block as i32 - 3) } else { 1.0 });
+        if is_b && trial.block < 4 {
+            trial.verdict = invalid();
+        }
+    }
+    // Ratios of 2 to 2⁹. The look after 13 blocks has 66/8192, of which 9 pairs attain 4/512: the interval begins at the
+    // second of the averages 1, 1.5, 2, 2 … of two exponents. The look after 9 blocks had 10/512, the fourth of them.
+    let ratio = p99(&both(&experiment))[0].ratio.unwrap();
+    assert_eq!((ratio.n, ratio.judged), (9, true));
+    assert!((ratio.low.unwrap() - 2f64.powf(1.5)).abs() < 1e-9, "{ratio:?}");
+    assert!((ratio.high.unwrap() - 2f64.powf(8.5)).abs() < 1e-6, "{ratio:?}");
 }
