@@ -114,13 +114,16 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
 fn measure(root: &Path, due: &Due) -> Result<(), String> {
     let study = due.study().ok_or("it is no study's")?;
     let out = root.join(OUT);
+    let before = newest(&out, study);
     let run = Command::new(root.join(PROGRAM))
         .args(["study", "run", study, "--quick", "--out"])
         .arg(&out)
         .current_dir(root)
         .status();
     let status = run.map_err(|error| format!("cannot run {PROGRAM}: {error}"))?;
-    let folder = newest(&out, study).ok_or_else(|| format!("it left no result ({status})"))?;
+    // A study of which this machine can measure nothing ends with 75, and has a result with the reasons.
+    let folder = newest(&out, study).filter(|folder| Some(folder) != before.as_ref());
+    let folder = folder.ok_or_else(|| format!("it left no result ({status})"))?;
     let packed = root.join(&due.path);
     let fresh = packed.with_extension("new.tgz");
     let mut pack = Command::new(root.join(PROGRAM));
@@ -189,6 +192,18 @@ mod tests {
         assert_eq!(expected(list, &of("studies/05-items/result.taillight.tgz")), Duration::from_secs(405));
         assert_eq!(expected(list, &of("studies/06-x/result.taillight.tgz")), Duration::from_secs(600));
         assert_eq!((seconds("1:02:03"), seconds("5:"), seconds("12")), (Some(3723), None, None));
+    }
+
+    #[test]
+    fn a_run_that_fails_publishes_no_earlier_result() {
+        let root = tempfile::tempdir().unwrap();
+        let program = root.path().join(PROGRAM);
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/bin/false", program).unwrap();
+        fs::create_dir_all(root.path().join(OUT).join("20261128-170512-items-quick")).unwrap();
+        let due = Due { path: "studies/05-items/result.taillight.tgz".into(), why: String::new() };
+        let error = measure(root.path(), &due).unwrap_err();
+        assert!(error.starts_with("it left no result"), "{error}");
     }
 
     #[test]

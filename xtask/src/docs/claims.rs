@@ -16,9 +16,10 @@ const VERDICTS: [(&str, &str); 5] = [
     ("reproduced", "are reproduced"),
     ("differs", "differ"),
     ("open", "are open"),
-    ("not measurable here", "cannot be measured on the machine that measured them"),
+    (NOT_HERE, "cannot be measured on the machine that measured them"),
     (NOT_MEASURED, "are not measured yet"),
 ];
+const NOT_HERE: &str = "not measurable here";
 const NOT_MEASURED: &str = "not measured yet";
 
 #[derive(Deserialize)]
@@ -31,6 +32,8 @@ struct File {
 struct Claim {
     text: String,
     source: String,
+    /// Which machines it is about; absent: all.
+    when: Option<String>,
 }
 
 /// A claim with its verdict.
@@ -71,12 +74,16 @@ pub(super) fn lines(depth: usize, source: &mut dyn Source) -> Result<Vec<String>
     Ok(lines)
 }
 
-/// The verdict of a result on a claim of this text: a claim that was reworded since is not measured yet.
+/// The verdict of a result on a claim of this text: a claim that was reworded since is not measured yet. A result has no row for
+/// a claim about other machines.
 fn judged(study: &str, claim: Claim, tables: Option<&Tables>) -> Row {
     let fixed = fixed_parts(&claim.text);
     let found = tables.and_then(|tables| tables.row("claims", |text| agrees(text, &fixed)));
     let [text, verdict, measured] = match found {
         Some([text, _, verdict, measured]) => [text.clone(), verdict.clone(), measured.clone()],
+        _ if tables.is_some() && claim.when.is_some() => {
+            [fixed.join("…"), NOT_HERE.to_owned(), "it is about other machines".to_owned()]
+        }
         _ => [fixed.join("…"), NOT_MEASURED.to_owned(), String::new()],
     };
     Row { study: study.to_owned(), source: fixed_parts(&claim.source).join("…"), text, verdict, measured }

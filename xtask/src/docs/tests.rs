@@ -56,7 +56,11 @@ impl Source for Fixture {
         vec![
             (
                 "studies/1-x/claims.toml".into(),
-                claims(&[("a|b", "IISWC'17 Fig. 1: 70 %"), ("new", "IISWC'17 Fig. 2")]),
+                claims(&[
+                    ("a|b", "IISWC'17 Fig. 1: 70 %"),
+                    ("new", "IISWC'17 Fig. 2"),
+                    ("xeon", "IISWC'17 Fig. 3"),
+                ]) + "when = \"machine == 'Xeon'\"\n",
             ),
             ("studies/2-y/claims.toml".into(), claims(&[("c", "ours")])),
         ]
@@ -219,10 +223,11 @@ fn tables_are_read_from_what_was_packed() {
 fn all_claims_stand_in_tables_by_paper() {
     let text = "<!-- generated: ../../studies claims -->\n<!-- end generated -->\n";
     let made = document("docs/reference/papers.md", text, &mut Fixture { changed: None });
-    let expect = "\nOf 3 claims 1 are reproduced, 2 are not measured yet.\n\n*IISWC'17*\n\n\
+    let expect = "\nOf 4 claims 1 are reproduced, 1 cannot be measured on the machine that measured them, 2 are not measured yet.\n\n*IISWC'17*\n\n\
         | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
         | Fig. 1: 70 % | a\\|b | m: 2 (1 to 3) | reproduced | [1-x](../../studies/1-x/README.md) |\n\
-        | Fig. 2 | new |  | not measured yet | [1-x](../../studies/1-x/README.md) |\n\n\
+        | Fig. 2 | new |  | not measured yet | [1-x](../../studies/1-x/README.md) |\n\
+        | Fig. 3 | xeon | it is about other machines | not measurable here | [1-x](../../studies/1-x/README.md) |\n\n\
         *Other publications, and this project's own expectations*\n\n\
         | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
         | ours | c |  | not measured yet | [2-y](../../studies/2-y/README.md) |\n\n";
