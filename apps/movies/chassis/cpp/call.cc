@@ -122,6 +122,7 @@ void Call::guarded(Work work) {
   try {
     work();
   } catch (const ConnectionLost& lost) {
+    lost_ = true;
     connection_.lose();
     retry_or_fail(lost.what());
   } catch (const DeadlineSpent&) {
@@ -151,10 +152,10 @@ void Call::end(Outcome outcome, std::exception_ptr error) {
   connection_ = Pool::Lease();
   stamps_[5] = now_ns();
   Edge& edge = request_.edge;
-  // A time-out before the question was sent is not the callee's.
+  // What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
   if (auto& breaker = edge.upstream.breaker; breaker && admitted_ != Breaker::Admitted::kNo) {
     const bool is_spent = outcome == Outcome::kDeadline;
-    if (stamps_[3] > 0 || !is_spent) breaker->ended(is_spent, admitted_, stamps_[5]);
+    if (stamps_[3] > 0 || (lost_ && !is_spent)) breaker->ended(is_spent, admitted_, stamps_[5]);
   }
   edge.calls++;
   edge.ns += stamps_[5] - stamps_[0];

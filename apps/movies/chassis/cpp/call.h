@@ -60,7 +60,7 @@ class Call {
   std::array<int64_t, 6> stamps_{};
   uint32_t bytes_in_ = 0, bytes_out_ = 0;
   std::optional<Times> times_;
-  bool readable_ = false, retried_ = false, ended_ = false;
+  bool readable_ = false, lost_ = false, retried_ = false, ended_ = false;
   std::exception_ptr error_;
   Breaker::Admitted admitted_ = Breaker::Admitted::kCall;
 };

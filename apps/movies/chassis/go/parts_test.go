@@ -2,13 +2,18 @@ package chassis
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSpanLayout(t *testing.T) {
@@ -85,6 +90,42 @@ func TestBudget(t *testing.T) {
 	}
 	if retries != 110 {
 		t.Errorf("%d retries for 1000 calls, want 110", retries)
+	}
+}
+
+func TestConnectionToASilentDatabaseIsGivenUp(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	c, err := ParseConfig("service=user\nid=28\ninstance=0\nlisten=127.0.0.1:1\nthreads=1\nqueue=1\nspans=\nsecret=\ndata=\n"+
+		"store.users=postgresql://users@"+silent.Addr().String()+"/users?sslmode=disable", "a.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newService(c, stderrLog("user", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := s.Store("users")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := store.Get(ctx, "names", "ann", &struct{}{}); !errors.As(err, new(DeadlineSpent)) {
+		t.Errorf("%v", err)
+	}
+	conn, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	// Its place in the pool is free then.
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Errorf("the connection stays: %v", err)
 	}
 }
 

@@ -44,6 +44,8 @@ func (s *Service) Store(domain string) (*Store, error) {
 		// by the second in any case. Setting the time for each statement would cost a round trip.
 		config.ConnConfig.RuntimeParams["client_connection_check_interval"] = "100"
 		config.ConnConfig.RuntimeParams["statement_timeout"] = "10000"
+		// One that does not come about frees its place; the pool's own limit is 2 min.
+		config.ConnConfig.ConnectTimeout = usualDeadline
 		// A connection that is lost is replaced anyhow, and a ping would cost a round trip after each pause.
 		config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 		dial := config.ConnConfig.DialFunc

@@ -118,6 +118,8 @@ type call struct {
 	// Queue, application and processor time of the callee, from the answer; valid if hasTimes.
 	times    [3]int64
 	hasTimes bool
+	// Whether a connection could not be made, or broke.
+	isLost bool
 }
 
 func (c *call) runUnlessOpen(ctx context.Context) error {
@@ -129,7 +131,8 @@ func (c *call) runUnlessOpen(ctx context.Context) error {
 	err := c.run(ctx)
 	var spent DeadlineSpent
 	isSpent, isSent := errors.As(err, &spent), c.span.stamps[3] > 0
-	if isSent || !isSpent {
+	// What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
+	if isSent || c.isLost && !isSpent {
 		breaker.ended(isSpent, isTry, time.Now())
 	}
 	return err
@@ -143,7 +146,8 @@ func (c *call) run(ctx context.Context) error {
 	}
 	err := c.attempt(ctx)
 	var lost connectionLost
-	if errors.As(err, &lost) && slices.Contains(idempotent, c.edge.method) && left(ctx) > 0 && c.edge.budget.spend() {
+	c.isLost = errors.As(err, &lost)
+	if c.isLost && slices.Contains(idempotent, c.edge.method) && left(ctx) > 0 && c.edge.budget.spend() {
 		c.upstream.service.counters.retries.Add(1)
 		c.span.flags |= wasRetried
 		err = c.attempt(ctx)

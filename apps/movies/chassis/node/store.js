@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { now } from './clock.js';
+import { USUAL_DEADLINE_MS } from './context.js';
 import { DeadlineSpent, Unavailable } from './failure.js';
 import { shardOf } from './jump.js';
 import { msUntil } from './pool.js';
@@ -29,7 +30,14 @@ export class Store {
     this.#id = row(this.#name).id;
     this.#shards = service.config.store(domain).map((connectionString) => {
       // Without its limit of idle time (10 s), after which a question would pay for a new connection.
-      const pool = new pg.Pool({ connectionString, max: service.config.threads, options: SESSION, idleTimeoutMillis: 0 });
+      // A connection that does not come about frees its place, as when the machine is gone.
+      const pool = new pg.Pool({
+        connectionString,
+        max: service.config.threads,
+        options: SESSION,
+        idleTimeoutMillis: 0,
+        connectionTimeoutMillis: USUAL_DEADLINE_MS,
+      });
       // A connection's error reaches its query, if any; without these listeners it would end the program.
       pool.on('error', () => {});
       pool.on('connect', (client) => client.on('error', () => {}));

@@ -99,7 +99,8 @@ export class Upstream {
       throw error;
     } finally {
       const isSpent = failure instanceof DeadlineSpent;
-      if (times.sent || !isSpent) this.#breaker?.ended(isSpent, admitted, now());
+      // What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
+      if (times.sent || (times.isLost && !isSpent)) this.#breaker?.ended(isSpent, admitted, now());
       this.#end(context, edge, method, span, times, failure);
     }
   }
@@ -121,6 +122,7 @@ export class Upstream {
       return await this.#attempt(method, asked, key, times);
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw this.#known(error);
+      times.isLost = true;
       if (!isIdempotent(method) || asked.context.deadline <= now() || !edge.budget.spend()) throw this.#known(error);
     }
     this.#service.counters.retries++;

@@ -1,6 +1,6 @@
 package movies.movierecommender
 
-import java.io.{IOException, UncheckedIOException}
+import java.io.IOException
 import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -28,7 +28,7 @@ final class Newest[T](folder: Path, ending: String, read: Path => T, nothing: T,
     try {
       val newer = names.filter(_ > name).sorted.reverse
       newer.find(isUsed).foreach(used => name = used)
-    } catch { case error: IOException => log.error("a folder cannot be read", "folder", folder, "error", error.toString) }
+    } catch { case error @ (_: IOException | _: RuntimeException) => log.error("a folder cannot be read", "folder", folder, "error", error.toString) }
 
   private def names: Seq[String] =
     Using.resource(Files.list(folder))(_.iterator.asScala.map(_.getFileName.toString).filter(_.endsWith(ending)).toSeq)
@@ -39,7 +39,7 @@ final class Newest[T](folder: Path, ending: String, read: Path => T, nothing: T,
       log.info("a file is used from now on", "file", file)
       true
     } catch {
-      case error @ (_: IOException | _: UncheckedIOException) =>
+      case error @ (_: IOException | _: RuntimeException) =>
         log.error("a file cannot be read", "file", file, "error", String.valueOf(error.getMessage))
         false
     }

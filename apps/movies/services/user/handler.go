@@ -115,6 +115,7 @@ func (h *handler) Login(ctx context.Context, given, password, source string) (*i
 	}
 	a, err := h.accountOf(ctx, given)
 	if err != nil {
+		h.throttle.unchecked(account, source)
 		return nil, err
 	}
 	if len(password) > mostPassword || !h.passwords.check(a.Hash, password) {

@@ -69,6 +69,16 @@ func (t *throttle) failed(account, source string, now time.Time) {
 	t.add("account "+account, freeAccount, now)
 }
 
+// unchecked takes back an attempt whose password was not compared, since the database did not answer.
+func (t *throttle) unchecked(account, source string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if found := t.counts[pair(account, source)]; found != nil {
+		one := found.Value.(*failures)
+		one.count, one.until = max(0, one.count-1), time.Time{}
+	}
+}
+
 // succeeded forgets the failures of the account from the source.
 func (t *throttle) succeeded(account, source string) {
 	t.mutex.Lock()

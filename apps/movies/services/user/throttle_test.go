@@ -62,6 +62,25 @@ func TestThrottleOfSourcesAndAccounts(t *testing.T) {
 	}
 }
 
+func TestAttemptsThatWereNotCheckedDoNotCount(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	one := newThrottle()
+	for range freePair {
+		one.begin("ann", "a", now)
+	}
+	for range 3 {
+		if wait := one.begin("ann", "a", now); wait != 0 {
+			t.Fatalf("a wait of %v", wait)
+		}
+		one.unchecked("ann", "a")
+	}
+	// Others still count.
+	if one.begin("ann", "a", now) != 0 || one.begin("ann", "a", now) != firstWait {
+		t.Error("failures are forgotten")
+	}
+	one.unchecked("ben", "a")
+}
+
 func TestThrottleIsBounded(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	one := newThrottle()

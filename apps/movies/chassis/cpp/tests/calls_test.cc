@@ -11,13 +11,14 @@ namespace {
 
 /** A service that calls others. */
 struct Caller {
-  explicit Caller(std::vector<Address> addresses, std::map<std::string, int> deadlines_ms = {})
-      : service(config(std::move(addresses), std::move(deadlines_ms))), edge(service.edge("plot", "read")) {}
+  explicit Caller(std::vector<Address> addresses, std::map<std::string, int> deadlines_ms = {}, bool is_optional = false)
+      : service(config(std::move(addresses), std::move(deadlines_ms), is_optional)), edge(service.edge("plot", "read")) {}
 
-  static Config config(std::vector<Address> addresses, std::map<std::string, int> deadlines_ms) {
+  static Config config(std::vector<Address> addresses, std::map<std::string, int> deadlines_ms, bool is_optional) {
     Config config = config_of("compose-page");
     config.upstreams["plot"] = std::move(addresses);
     config.deadlines_ms = std::move(deadlines_ms);
+    if (is_optional) config.optional.insert("plot");
     return config;
   }
 
@@ -169,6 +170,32 @@ TEST(Calls, OfManyThreadsShareEightConnections) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_LE(server.service.records.counters.connections, Pool::kLimit);
+}
+
+TEST(Calls, ThatFindNoFreeConnectionDoNotCountAsAnswers) {
+  std::promise<void> go;
+  std::shared_future<void> gone(go.get_future());
+  std::atomic<int> inside{0};
+  Config config = config_of("plot");
+  config.threads = config.queue = Pool::kLimit;
+  PlotServer server(
+      [&](int64_t movie) {
+        inside++;
+        gone.wait();
+        return echo(movie);
+      },
+      config);
+  Caller caller({server.service.config.listen}, {}, true);
+  std::vector<std::thread> threads;
+  for (int at = 0; at < Pool::kLimit; at++) threads.emplace_back([&caller, at] { caller.read(at); });
+  await([&] { return inside == Pool::kLimit; });
+  Breaker& breaker = *caller.edge.upstream.breaker;
+  for (int n = 1; n < Breaker::kTimeOuts; n++) breaker.ended(true, Breaker::Admitted::kCall, now_ns());
+  EXPECT_TRUE(begins(caller.read(9), "unavailable: plot: unavailable: 127.0.0.1"));
+  breaker.ended(true, Breaker::Admitted::kCall, now_ns());
+  EXPECT_EQ(breaker.admits(now_ns()), Breaker::Admitted::kNo);
+  go.set_value();
+  for (auto& thread : threads) thread.join();
 }
 
 }  // namespace chassis

@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Budget } from '#chassis/budget.js';
 import { takeValue } from '#chassis/cache.js';
-import { now, ProcessorTime } from '#chassis/clock.js';
-import { newSpanId, parseDecimal, parseTimes, parseTrace, traceText } from '#chassis/context.js';
+import { now, NS_PER_MS, ProcessorTime } from '#chassis/clock.js';
+import { Context, newSpanId, parseDecimal, parseTimes, parseTrace, traceText } from '#chassis/context.js';
+import { DeadlineSpent } from '#chassis/failure.js';
 import { bucketOf, Histogram } from '#chassis/histogram.js';
 import { Inbox } from '#chassis/inbox.js';
 import { fnv1a64, shardOf } from '#chassis/jump.js';
 import { Log } from '#chassis/log.js';
 import { RECORD, writeSpan } from '#chassis/span.js';
 import { Spans } from '#chassis/spans.js';
+import { Store } from '#chassis/store.js';
 
 const vectors = JSON.parse(readFileSync(new URL('../../../contract/vectors.json', import.meta.url)));
 
@@ -145,6 +148,21 @@ test('values of a cache', () => {
   const bad = ['ERROR\r\n', 'VALUE video:2 0 3\r\n', 'VALUE video:1 0 -3\r\n', 'VALUE video:1 0 99999999\r\n', 'x'.repeat(600)];
   bad.push('VALUE video:1 0 3\r\nabcdEND\r\n\r\n', 'SERVER_ERROR out of memory\r\n');
   for (const text of bad) assert.throws(() => take(text), Error, text);
+});
+
+test('a connection to a database that says nothing is given up', { timeout: 20_000 }, async () => {
+  const silent = createServer();
+  const ended = new Promise((resolve) => {
+    silent.on('connection', (socket) => socket.on('error', () => {}).on('close', resolve).resume());
+  });
+  await new Promise((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const config = { threads: 1, store: () => [`postgresql://movies@127.0.0.1:${silent.address().port}/movies`] };
+  const store = new Store({ config, log: { error() {} } }, 'movies');
+  await assert.rejects(store.get(new Context(now() + 20 * NS_PER_MS), 'movies', '1'), DeadlineSpent);
+  // Its place is free then.
+  await ended;
+  await store.close();
+  silent.close();
 });
 
 test('log lines', () => {

@@ -6,7 +6,7 @@ const PAGE = 24;
 // How long typing may pause before it is searched for. Units: ms.
 const PAUSE = 250;
 // The services find at most this many.
-const LAST = 1_000_000;
+const LAST = 100_000;
 
 const $ = (id) => document.getElementById(id);
 let timer = 0;

@@ -3,7 +3,6 @@ package movies.handlers;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -31,7 +30,7 @@ public record Advertisements(List<Row> rows, int rank) {
             return parse(text(file));
         } catch (IOException error) {
             throw new UncheckedIOException(error);
-        } catch (JsonParseException | IllegalStateException | UnsupportedOperationException | NumberFormatException | NullPointerException error) {
+        } catch (RuntimeException error) {
             throw new UncheckedIOException(new IOException("it is no model of advertisements: " + error));
         }
     }

@@ -63,6 +63,15 @@ final class Throttle {
         add("account " + account, FREE_ACCOUNT, now);
     }
 
+    /** Takes back an attempt whose password was not compared, since the database did not answer. */
+    synchronized void unchecked(String account, String source) {
+        Failures one = counts.get(pair(account, source));
+        if (one != null) {
+            one.count = Math.max(0, one.count - 1);
+            one.until = one.last;
+        }
+    }
+
     synchronized void succeeded(String account, String source) {
         counts.remove(pair(account, source));
     }

@@ -103,8 +103,14 @@ public final class UserHandler extends Handler implements User.Iface {
         if (waitS > 0) {
             throw new Refused(Code.TOO_MANY, "too many wrong passwords; try again in " + waitS + " s");
         }
-        // Asked for an unknown name, too, whose user 0 does not exist, so that it takes as long.
-        String found = NAME.matcher(name).matches() ? store.get("users", Long.toString(userOf(name.toLowerCase(Locale.ROOT)))) : null;
+        String found;
+        try {
+            // Asked for an unknown name, too, whose user 0 does not exist, so that it takes as long.
+            found = NAME.matcher(name).matches() ? store.get("users", Long.toString(userOf(from))) : null;
+        } catch (Failure failure) {
+            throttle.unchecked(from, source);
+            throw failure;
+        }
         JsonObject account = Documents.parse(String.valueOf(found));
         String hash = account == null ? "" : Documents.text(account, "hash");
         boolean isShort = password.getBytes(StandardCharsets.UTF_8).length <= Passwords.LONGEST;

@@ -63,6 +63,32 @@ final class FilmsTest {
         }
     }
 
+    /** The same cases as of the service in C++. */
+    @Test
+    void whatPeopleTypeIsFound() throws IOException {
+        String films = """
+                1\tThe Godfather Part II\t1974\tDrama\tFrancis Ford Coppola\tThe early life of a father.
+                2\tOcean's Eleven\t2001\tCrime\tSteven Soderbergh\tA thief plans to rob casinos.
+                3\tAmélie\t2001\tComedy\tJean-Pierre Jeunet\tShe helps others.
+                4\tIt\t2017\tHorror\tAndy Muschietti\tA clown comes from the sewers.
+                5\tThelma & Louise\t1991\tDrama\tRidley Scott\tTwo friends drive.
+                6\tRocky 3\t1982\tDrama\tSylvester Stallone\tA champion trains.
+                """;
+        Map<String, Long> firsts = Map.ofEntries(Map.entry("godf", 1L), Map.entry("the godfather 2", 1L), Map.entry("rocky III", 6L),
+                Map.entry("oceans eleven", 2L), Map.entry("ocean\u2019s elev", 2L), Map.entry("amelie", 3L), Map.entry("Ame\u0301lie", 3L),
+                Map.entry("it", 4L), Map.entry("thelma and lou", 5L), Map.entry("Thelma&Louise", 5L), Map.entry("soderb", 2L),
+                Map.entry("comedy 2001", 3L), Map.entry("1991", 5L));
+        ByteBuffersDirectory memory = new ByteBuffersDirectory();
+        FilmIndex.make(file("typed.tsv", films), memory);
+        try (FilmIndex index = new FilmIndex(memory)) {
+            for (Map.Entry<String, Long> one : firsts.entrySet()) {
+                List<Hit> hits = index.find(one.getKey(), 0, 10).getHits();
+                assertTrue(!hits.isEmpty() && hits.get(0).getMovie() == one.getValue(), one + ": " + hits);
+            }
+            check(index, "the life of ", "[1] of 1");
+        }
+    }
+
     private static void check(FilmIndex index, String text, String expected) throws IOException {
         Hits found = index.find(text, 0, 10);
         assertEquals(expected, found.getHits().stream().map(Hit::getMovie).toList() + " of " + found.getAll(), text);
@@ -96,7 +122,7 @@ final class FilmsTest {
             }
         }).toList();
         assertEquals(List.of("[1, 2]", "[1, 2]", "[3, 2]", "[1, 2]"), picked);
-        for (String text : List.of("", "{}", "{\"ads\": [{\"ad\": 1}]}", "{\"ads\": [1]}", "[]")) {
+        for (String text : List.of("", "{}", "{\"ads\": [{\"ad\": 1}]}", "{\"ads\": [1]}", "{\"ads\": {}}", "[]")) {
             assertThrows(java.io.UncheckedIOException.class, () -> Advertisements.read(file("bad.ads", text)), text);
         }
     }

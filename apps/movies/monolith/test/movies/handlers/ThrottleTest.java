@@ -47,6 +47,20 @@ final class ThrottleTest {
     }
 
     @Test
+    void attemptsThatWereNotCheckedDoNotCount() {
+        for (int n = 0; n < Throttle.FREE_PAIR; n++) {
+            throttle.begin("ann", "a", 7);
+        }
+        for (int n = 0; n < 3; n++) {
+            assertEquals(0, throttle.begin("ann", "a", 7));
+            throttle.unchecked("ann", "a");
+        }
+        assertEquals(0, throttle.begin("ann", "a", 7));
+        assertEquals(2, throttle.begin("ann", "a", 7), "others still count");
+        throttle.unchecked("ben", "a");
+    }
+
+    @Test
     void theMemoryIsBounded() {
         for (int n = 0; n < 2 * Throttle.MOST_COUNTS; n++) {
             throttle.begin("user" + n, "a", 7);

@@ -243,8 +243,9 @@ final class Call {
         span.stamps[5] = Clock.now();
         span.outcome = Outcome.of(why);
         boolean isSpent = span.outcome == Outcome.DEADLINE;
-        // A time-out before the question was sent is not the callee's.
-        if (breaker != null && admitted != Breaker.Admitted.NO && (span.stamps[3] > 0 || !isSpent)) {
+        // What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
+        boolean isCallees = span.stamps[3] > 0 || unsent instanceof IOException && !isSpent;
+        if (breaker != null && admitted != Breaker.Admitted.NO && isCallees) {
             breaker.ended(isSpent, admitted, span.stamps[5]);
         }
         edge.count(span.outcome, span.stamps[5] - span.stamps[0], times);

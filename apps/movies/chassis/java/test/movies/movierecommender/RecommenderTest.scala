@@ -2,12 +2,14 @@ package movies.movierecommender
 
 import java.io.IOException
 import java.nio.channels.FileChannel
-import java.nio.file.{Files, StandardOpenOption}
+import java.nio.file.{Files, Path, StandardOpenOption}
 import java.nio.{ByteBuffer, ByteOrder}
 import scala.util.Using
 
 import org.junit.jupiter.api.Assertions.{assertEquals, assertThrows}
 import org.junit.jupiter.api.Test
+
+import movies.chassis.Log
 
 final class RecommenderTest {
   private def file(users: Seq[Seq[Float]], movies: Seq[Seq[Float]]): Array[Byte] = {
@@ -69,5 +71,15 @@ final class RecommenderTest {
       assertThrows(classOf[IOException], () => { Factors.parse(ByteBuffer.wrap(bad)); () })
     }
     assertThrows(classOf[IOException], () => { Factors.parse(ByteBuffer.wrap(file(Seq(Seq(Float.NaN)), Seq(Seq(1f))))); () })
+  }
+
+  @Test def aNewerFileThatCannotBeReadLeavesTheOlder(): Unit = {
+    val folder = Files.createTempDirectory("movies")
+    val files = Seq("1.x", "2.x").map(name => folder.resolve(name))
+    def read(one: Path): String = if (one == files(1)) throw new ClassCastException("no model") else "the older"
+    try {
+      files.foreach(one => Files.createFile(one))
+      assertEquals("the older", new Newest[String](folder, ".x", read, "", new Log("x", 0)).value)
+    } finally (files :+ folder).foreach(one => Files.delete(one))
   }
 }
