@@ -1,12 +1,12 @@
 //! Processor use by process: reads all processes repeatedly, and sums each one's use between the readings.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::threads::numbers;
+use crate::tree::read_lossy;
 
 /// All processes that can be seen, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Census {
     /// Reads `proc/PID/stat` below `root`. Cost: about 10 µs a process.
     pub fn read(root: &Path) -> Census {
         let process = |pid: u32| {
-            let stat = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).ok()?;
+            let stat = read_lossy(&root.join(format!("proc/{pid}/stat"))).ok()?;
             Some((pid, Process::parse(&stat)?))
         };
         Census(numbers(&root.join("proc")).into_iter().filter_map(process).collect())
@@ -155,6 +155,19 @@ mod tests {
         let odd = Process { name: "a) (b?[31m".into(), ..plain };
         assert_eq!(of(&stat(7, "a) (b\u{1b}[31m", 50, 9, 1, 3)), Some(odd));
         assert_eq!((of(""), of("7 (x) R 1")), (None, None));
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_a_process_too() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/7")).unwrap();
+        let mut text = stat(7, "na*", 50, 9, 1, 3).into_bytes();
+        // The kernel cuts a name at 15 bytes, also within a character.
+        let cut = text.iter().position(|byte| *byte == b'*').unwrap();
+        text[cut] = 0xc3;
+        std::fs::write(root.path().join("proc/7/stat"), text).unwrap();
+        let odd = Process { name: "na\u{fffd}".into(), began: 9, ticks: 50, cpu: Some(3) };
+        assert_eq!(Census::read(root.path()).0.get(&7), Some(&odd));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The folders of the control groups that a process is in.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::mounts::{GroupMount, group_mounts};
+use crate::tree::read_lossy;
 
 /// The folders of the groups that limit process `pid` by `controller`: its own group, then the groups around it, as far
 /// as they are visible. `pid` may be `self`.
@@ -13,7 +13,7 @@ use crate::mounts::{GroupMount, group_mounts};
 ///
 /// Source: `cgroups(7)`, `cgroup_namespaces(7)`.
 pub(crate) fn of(root: &Path, pid: &str, controller: &str) -> Vec<PathBuf> {
-    let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let text = |file: &str| read_lossy(&root.join(file)).unwrap_or_default();
     let rows = text(&format!("proc/{pid}/cgroup"));
     let rows = rows.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let version_1 = rows.clone().find(|(names, _)| names.split(',').any(|name| name == controller));
@@ -42,7 +42,7 @@ fn below<'a>(group: &'a str, root: &str) -> Option<&'a Path> {
 
 /// The first of `files` in the folder that there is: its name and content.
 pub(crate) fn first(folder: &Path, files: &[&'static str]) -> Option<(&'static str, String)> {
-    files.iter().find_map(|file| Some((*file, fs::read_to_string(folder.join(file)).ok()?)))
+    files.iter().find_map(|file| Some((*file, read_lossy(&folder.join(file)).ok()?)))
 }
 
 /// The name of a file below `root`, as a user finds it.
@@ -53,6 +53,8 @@ pub(crate) fn shown(root: &Path, folder: &Path, file: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A tree with these files.
@@ -75,6 +77,14 @@ pub(crate) mod tests {
         35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
         40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn a_mount_point_in_another_encoding_hides_no_group() {
+        let root = planted(&[("proc/self/cgroup", "0::/\n")]);
+        let disk = &b"20 1 8:1 / /mnt/na\xefve rw - ext4 /dev/sda1 rw\n"[..];
+        fs::write(root.path().join("proc/self/mountinfo"), [disk, UNIFIED.as_bytes()].concat()).unwrap();
+        assert_eq!(of(root.path(), "self", "cpu"), [root.path().join("sys/fs/cgroup")]);
+    }
 
     #[test]
     fn own_group_first_then_the_groups_around_it() {

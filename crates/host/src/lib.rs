@@ -67,5 +67,6 @@ pub use resctrl::{BandwidthAllocation, CacheAllocation, Resctrl};
 pub use screen::Screen;
 pub use software::{Role, Software};
 pub use storage::Storage;
+pub use tree::read_lossy;
 pub use units::CpuList;
 pub use virtualization::Virtualization;

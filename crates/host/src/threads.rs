@@ -5,6 +5,8 @@ use std::path::Path;
 
 use units::CpuList;
 
+use crate::tree::read_lossy;
+
 /// The kernel's counters of one thread. All of them only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
@@ -144,7 +146,7 @@ pub fn open_account(root: &Path, pid: u32, tid: u32) -> Option<File> {
 }
 
 fn text(root: &Path, pid: u32, tid: u32, file: &str) -> Option<String> {
-    fs::read_to_string(root.join(format!("proc/{pid}/task/{tid}/{file}"))).ok()
+    read_lossy(&root.join(format!("proc/{pid}/task/{tid}/{file}"))).ok()
 }
 
 #[cfg(test)]
@@ -180,6 +182,20 @@ mod tests {
         assert_eq!((Account::parse(b"2500 30"), Account::parse(b"damaged")), (None, None));
         assert_eq!(thread.plus(thread).since(thread), thread);
         assert_eq!(Thread::default().since(thread), Thread::default());
+    }
+
+    #[test]
+    fn a_name_may_hold_any_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        let task = root.path().join("proc/7/task/7");
+        fs::create_dir_all(&task).unwrap();
+        fs::write(task.join("comm"), b"wor\xff\n").unwrap();
+        fs::write(task.join("schedstat"), "1 2 3\n").unwrap();
+        let status = b"Name:\twor\xff\nCpus_allowed_list:\t0-1\nvoluntary_ctxt_switches:\t5\n";
+        fs::write(task.join("status"), status).unwrap();
+        assert_eq!(name(root.path(), 7, 7), "wor\u{fffd}");
+        assert_eq!(allowed(root.path(), 7, 7), Some([0, 1].into_iter().collect()));
+        assert_eq!(Thread::read(root.path(), 7, 7).map(|thread| thread.voluntary), Some(5));
     }
 
     #[test]

@@ -1,8 +1,17 @@
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use units::CpuList;
+
+/// The text of a file of the kernel, with U+FFFD for what is not UTF-8.
+///
+/// The kernel prints names as they are: that of a process (`stat`, `status`, `sched`, `comm`) is cut at 15 bytes, also
+/// within a character, and paths may hold any bytes. Errors: as those of [`fs::read`].
+pub fn read_lossy(file: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(file)?).into_owned())
+}
 
 /// The tree of files by which a kernel describes its machine.
 pub(crate) struct Tree {
@@ -51,7 +60,7 @@ impl Tree {
 
     /// The text of the file at `path`, trimmed; `None` if it is missing, unreadable or empty.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
-        let text = fs::read_to_string(self.at(path)).ok()?;
+        let text = read_lossy(&self.at(path)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -120,6 +129,15 @@ mod tests {
         check("a [b] c\n", (Some("a [b] c"), None, Some("b")));
         let (_dir, tree) = planted("");
         assert_eq!(tree.text("missing"), None);
+    }
+
+    #[test]
+    fn a_name_in_any_encoding_hides_no_other_fact() {
+        let (dir, tree) = planted("");
+        fs::write(dir.path().join("file"), b"Name:\tna\xc3\nCpus_allowed_list:\t0-3\n").unwrap();
+        assert_eq!(tree.field("file", "Cpus_allowed_list").as_deref(), Some("0-3"));
+        assert_eq!(tree.field("file", "Name").as_deref(), Some("na\u{fffd}"));
+        assert!(read_lossy(&dir.path().join("missing")).is_err());
     }
 
     #[test]

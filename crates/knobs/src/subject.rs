@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use host::read_lossy;
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
@@ -44,7 +45,7 @@ impl Default for Subject {
 impl Subject {
     /// Whether it has processes and all of them have ended.
     pub fn has_ended(&self) -> bool {
-        let stat = |pid: &u32| fs::read_to_string(self.root.join(format!("proc/{pid}/stat")));
+        let stat = |pid: &u32| read_lossy(&self.root.join(format!("proc/{pid}/stat")));
         !self.pids.is_empty() && !self.pids.iter().any(|pid| stat(pid).is_ok_and(|stat| is_running(&stat)))
     }
 
@@ -77,7 +78,7 @@ fn processes(root: &Path) -> Vec<(u32, u32)> {
     let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter_map(|pid| {
-        let stat = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).ok()?;
+        let stat = read_lossy(&root.join(format!("proc/{pid}/stat"))).ok()?;
         Some((pid, field_of_stat(&stat, 4)?.parse().ok()?))
     })
     .collect()
@@ -122,6 +123,19 @@ mod tests {
         check(&[11, 12], false);
         check(&[12, 13, 99], true);
         check(&[], false);
+    }
+
+    #[test]
+    fn processes_have_any_names() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, stat) in [(10, b"10 (a\xff) S 1 1 1"), (11, b"11 (\xc3a) S 10 1 ")] {
+            let folder = root.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("stat"), stat).unwrap();
+        }
+        let subject = Subject { root: root.path().into(), pids: vec![10], ..Subject::default() };
+        assert!(!subject.has_ended());
+        assert_eq!(subject.with_descendants().pids, [10, 11]);
     }
 
     #[test]

@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 
 /// An account to run a process under.
@@ -17,7 +16,8 @@ impl User {
     ///
     /// `None` if the account does not exist or the user namespace (of a rootless container) does not hold it.
     pub fn nobody() -> Option<User> {
-        let read = |path: &str| fs::read_to_string(Path::new(path)).unwrap_or_default();
+        // Full names in it may be in another encoding.
+        let read = |path: &str| host::read_lossy(Path::new(path)).unwrap_or_default();
         let user = in_passwd(&read("/etc/passwd"), "nobody")?;
         let mapped = is_mapped(&read("/proc/self/uid_map"), user.uid)
             && is_mapped(&read("/proc/self/gid_map"), user.gid);

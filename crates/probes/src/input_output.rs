@@ -1,10 +1,10 @@
 //! Disks and page cache, as counted in `/proc`.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use host::cpu_time::Sample;
+use host::read_lossy;
 use host::threads::field;
 use results::Probes;
 use results::probes::{InputOutput, InputOutputSlot, Missing, Phase};
@@ -65,7 +65,7 @@ impl IoCounts {
         let (waiting, all) = (ticks.disk, ticks.all());
         let mut counts = IoCounts { waiting, all, ..IoCounts::default() };
         for pid in pids {
-            let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+            let read = |name: &str| read_lossy(Path::new(&format!("/proc/{pid}/{name}"))).ok();
             if let Some([calls, disk]) = read("io").and_then(|text| bytes(&text)) {
                 let [all_calls, all_disk] = counts.read.unwrap_or_default();
                 counts.read = Some([all_calls + calls, all_disk + disk]);

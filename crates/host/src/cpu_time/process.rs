@@ -1,6 +1,7 @@
-use std::fs;
 use std::io;
 use std::path::Path;
+
+use crate::tree::read_lossy;
 
 /// The processor time of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct ProcessTicks {
 impl ProcessTicks {
     /// Reads `proc/PID/stat` below `root`. Cost: about 9 µs. Errors: the process has ended, or the file is damaged.
     pub fn read(root: &Path, pid: u32) -> io::Result<ProcessTicks> {
-        let stat = fs::read_to_string(root.join(format!("proc/{pid}/stat")))?;
+        let stat = read_lossy(&root.join(format!("proc/{pid}/stat")))?;
         ProcessTicks::parse(&stat).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidData, format!("cannot read the times in /proc/{pid}/stat"))
         })
@@ -46,6 +47,16 @@ mod tests {
         check(format!("7 (a) (b c) {rest}"), Some((56, 780)));
         check("7 (server) S 1".into(), None);
         check(String::new(), None);
+    }
+
+    #[test]
+    fn a_name_may_hold_any_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/7")).unwrap();
+        let stat = b"7 (serv\xff) S 1 7 7 0 -1 4194560 1 2 3 4 50 6 700 80 20 0 1 0";
+        std::fs::write(root.path().join("proc/7/stat"), stat).unwrap();
+        let read = ProcessTicks::read(root.path(), 7).unwrap();
+        assert_eq!(read, ProcessTicks { own: 56, waited_children: 780 });
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The kernel's tables of sockets.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use super::{Endpoint, reached};
+use crate::tree::read_lossy;
 
 /// The state of a socket that listens, and of a UDP socket that is not connected.
 /// Source: `TCP_LISTEN` and `TCP_CLOSE` in the kernel's `include/net/tcp_states.h`.
@@ -21,7 +22,7 @@ const ACCEPTS: u32 = 1 << 16;
 ///
 /// `net` is that of a process, `/proc/PID/net`, for the sockets of its network namespace.
 pub fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
-    let text = |name: &str| fs::read_to_string(net.join(name)).unwrap_or_default();
+    let text = |name: &str| read_lossy(&net.join(name)).unwrap_or_default();
     let both = |[v4, v6]: [String; 2], state: &str, address: SocketAddr| {
         best(rows(&v4, state, address).chain(rows(&v6, state, address)))
     };

@@ -77,7 +77,8 @@ impl Symbols {
 
     fn mapping(&mut self, pid: u32, address: u64) -> Option<Mapping> {
         let mappings = self.processes.entry(pid).or_insert_with(|| {
-            mappings(&fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default())
+            // A mapped file may have any name.
+            mappings(&host::read_lossy(Path::new(&format!("/proc/{pid}/maps"))).unwrap_or_default())
         });
         mappings.iter().find(|mapping| (mapping.from..mapping.to).contains(&address)).cloned()
     }
