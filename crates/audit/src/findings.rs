@@ -127,7 +127,8 @@ fn finding(id: &'static str, weight: Weight, words: String, remedy: impl Into<St
 
 fn no_answer(output: &Output, _: Option<Hidden>) -> Option<Finding> {
     let none = output.samples == Some(0) || output.achieved_rps == Some(0.0);
-    let all_failed = output.samples.is_some_and(|samples| samples > 0 && output.errors >= samples);
+    let failed = output.failed_samples();
+    let all_failed = output.samples.is_some_and(|samples| samples > 0 && failed >= samples);
     if none {
         let words = "No request was answered.".to_owned();
         return finding(
@@ -138,8 +139,7 @@ fn no_answer(output: &Output, _: Option<Hidden>) -> Option<Finding> {
         );
     }
     if all_failed {
-        let words =
-            format!("All {} responses are failures: the times are those of an error page.", output.errors);
+        let words = format!("All {failed} responses are failures: the times are those of an error page.");
         return finding("no_answer", Weight::Misleads, words, "Request something that the server has.");
     }
     None
@@ -519,4 +519,25 @@ fn significant(value: f64) -> String {
     };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_responses_beside_more_failures_are_answers() {
+        let check = |failures: Failures, errors: u64, timeouts: u64, expect: bool| {
+            let output = Output { samples: Some(40), errors, timeouts, failures, ..Output::default() };
+            assert_eq!(Audit::of(output).is_answered(), expect, "{failures:?} {errors} {timeouts}");
+        };
+        // 60 connections were refused, and 40 requests answered well.
+        check(Failures::ResponsesOnly, 60, 60, true);
+        check(Failures::LeftOut, 60, 0, true);
+        // All responses are error pages.
+        check(Failures::ResponsesOnly, 100, 60, false);
+        check(Failures::ResponsesOnly, 40, 0, false);
+        check(Failures::Included, 40, 0, false);
+        check(Failures::Included, 39, 0, true);
+    }
 }

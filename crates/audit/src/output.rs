@@ -25,7 +25,7 @@ pub struct Output {
     pub samples: Option<u64>,
     /// Requests without a good response, time-outs included.
     pub errors: u64,
-    /// Requests without a response in time.
+    /// Requests without a response, or without one in time.
     pub timeouts: u64,
     /// Arrivals that the generator never sent.
     pub dropped: u64,
@@ -137,6 +137,15 @@ impl Output {
             Failures::LeftOut => self.errors,
         };
         self.samples.unwrap_or(0).saturating_add(missing)
+    }
+
+    /// Failed requests among the samples.
+    pub fn failed_samples(&self) -> u64 {
+        match self.failures {
+            Failures::Included => self.errors,
+            Failures::ResponsesOnly => self.errors.saturating_sub(self.timeouts),
+            Failures::LeftOut => 0,
+        }
     }
 
     /// The highest printed percentile below 100.

@@ -131,7 +131,7 @@ fn findings_have_figures() {
     check(
         "oha.txt",
         "failures",
-        "The percentiles leave them out. Counted as slower than any response, they make p99.9 a failure",
+        "requests without a response are not. Counted as slower than any response, they make p99.9 a failure",
     );
     check("wrk2.txt", "few_samples", "p99, p99.9, p99.99, p99.999 rest on too few samples");
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::oha_text::CUT;
 use super::{Content, Format};
-use crate::number::whole;
+use crate::number::plain;
 use crate::{Failures, Loop, Output};
 
 pub(super) const FORMAT: Format = Format { name: "oha (JSON)", recognises, read };
@@ -14,18 +15,24 @@ fn recognises(content: &Content) -> bool {
 
 fn read(content: &Content) -> Result<Output, String> {
     let us = |pointer: &str| content.json_figure(pointer).map(|seconds| seconds * 1e6);
-    let sum = |pointer: &str| {
+    let sum = |pointer: &str, counts: fn(&str) -> bool| {
         let object = content.json.as_ref().and_then(|json| json.pointer(pointer)).and_then(Value::as_object);
-        object.map(|counts| counts.values().filter_map(Value::as_u64).fold(0, u64::saturating_add))
+        let numbers = object?.iter().filter(|(name, _)| counts(name)).filter_map(|(_, count)| count.as_u64());
+        Some(numbers.fold(0, u64::saturating_add))
     };
+    // Any response is a success to oha.
+    let is_bad = |status: &str| plain(status).is_some_and(|status| !(200.0..400.0).contains(&status));
+    let bad = sum("/statusCodeDistribution", is_bad).unwrap_or(0);
+    let unanswered = sum("/errorDistribution", |error| error != CUT).unwrap_or(0);
     let mut output = Output {
         tool: "oha",
         load: Loop::Closed,
         achieved_rps: content.json_figure("/summary/requestsPerSec"),
         duration_s: content.json_figure("/summary/total"),
-        samples: sum("/statusCodeDistribution"),
-        errors: sum("/errorDistribution").map_or(0, |errors| whole(errors as f64)),
-        failures: Failures::LeftOut,
+        samples: sum("/statusCodeDistribution", |_| true),
+        errors: bad.saturating_add(unanswered),
+        timeouts: unanswered,
+        failures: Failures::ResponsesOnly,
         mean_us: us("/summary/average"),
         max_us: us("/summary/slowest"),
         ..Output::default()
@@ -38,4 +45,21 @@ fn read(content: &Content) -> Result<Output, String> {
         }
     }
     Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_pages_fail_and_requests_cut_by_the_end_do_not() {
+        let text = r#"{"summary": {"successRate": 1.0, "total": 10.0, "requestsPerSec": 12.0},
+            "statusCodeDistribution": {"200": 100, "503": 20},
+            "errorDistribution": {"aborted due to deadline": 8, "connection closed": 3}}"#;
+        let content = Content::of(text.as_bytes());
+        assert!(recognises(&content));
+        let output = read(&content).unwrap();
+        assert_eq!((output.samples, output.errors, output.timeouts), (Some(120), 23, 3));
+        assert_eq!((output.ended(), output.failed_samples()), (123, 20));
+    }
 }

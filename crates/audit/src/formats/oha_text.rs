@@ -6,6 +6,9 @@ use crate::{Failures, Loop, Output};
 
 pub(super) const FORMAT: Format = Format { name: "oha (text)", recognises, read };
 
+/// The error of requests that were under way when the time of `-z` was over, one for each connection: no failures.
+pub(super) const CUT: &str = "aborted due to deadline";
+
 fn recognises(content: &Content) -> bool {
     content.after("Success rate:").is_some() && content.text.contains("Response time distribution:")
 }
@@ -18,7 +21,7 @@ fn read(content: &Content) -> Result<Output, String> {
         load: Loop::Closed,
         achieved_rps: content.figure("Requests/sec:"),
         duration_s: us("Total:").map(|us| us / 1e6),
-        failures: Failures::LeftOut,
+        failures: Failures::ResponsesOnly,
         mean_us: us("Average:"),
         max_us: us("Slowest:"),
         ..Output::default()
@@ -30,15 +33,43 @@ fn read(content: &Content) -> Result<Output, String> {
             }
         } else if let Some((status, responses)) = line.strip_prefix('[').and_then(|line| line.split_once(']'))
         {
-            let Some((count, rest)) = number(responses) else { continue };
-            if plain(status).is_some() && rest.trim() == "responses" {
-                output.samples = Some(output.samples.unwrap_or(0).saturating_add(whole(count.value)));
+            let Some((status, (count, rest))) = plain(status).zip(number(responses)) else { continue };
+            if rest.trim() == "responses" {
+                let count = whole(count.value);
+                output.samples = Some(output.samples.unwrap_or(0).saturating_add(count));
+                // Any response is a success to oha.
+                if !(200.0..400.0).contains(&status) {
+                    output.errors = output.errors.saturating_add(count);
+                }
             }
         }
     }
     let failed = content.text.split_once("Error distribution:").map_or("", |(_, rest)| rest);
     for line in failed.lines().filter_map(|line| line.trim().strip_prefix('[')) {
-        output.errors = output.errors.saturating_add(plain(line).map_or(0, whole));
+        if line.ends_with(CUT) {
+            continue;
+        }
+        let number = plain(line).map_or(0, whole);
+        output.errors = output.errors.saturating_add(number);
+        output.timeouts = output.timeouts.saturating_add(number);
     }
     Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_pages_fail_and_requests_cut_by_the_end_do_not() {
+        let text = "Summary:\n  Success rate:\t100.00%\n  Total:\t10.0008 secs\n  Requests/sec:\t12.0\n\
+                    Response time distribution:\n  50.00% in 0.0004 secs\n\
+                    Status code distribution:\n  [200] 100 responses\n  [503] 20 responses\n\
+                    Error distribution:\n  [8] aborted due to deadline\n  [3] connection closed\n";
+        let content = Content::of(text.as_bytes());
+        assert!(recognises(&content));
+        let output = read(&content).unwrap();
+        assert_eq!((output.samples, output.errors, output.timeouts), (Some(120), 23, 3));
+        assert_eq!((output.ended(), output.failed_samples()), (123, 20));
+    }
 }
