@@ -84,9 +84,10 @@ impl Story {
     /// Errors: a line before the last is damaged, or a newer program wrote it.
     pub(crate) fn read(path: &Path) -> Result<Option<Story>, Error> {
         let damaged = |why: String| state("read", path)(io::Error::new(io::ErrorKind::InvalidData, why));
-        let text = fs::read_to_string(path).map_err(state("read", path))?;
-        // A crash cut the text after the last line break.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let bytes = fs::read(path).map_err(state("read", path))?;
+        // A crash cut the text after the last line break, possibly within a character.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        let whole = std::str::from_utf8(&bytes[..end]).map_err(|e| damaged(format!("it is damaged: {e}")))?;
         let mut lines = whole.lines().filter(|line| !line.is_empty());
         let record = |line: &str| {
             serde_json::from_str::<Record>(line).map_err(|e| damaged(format!("it is damaged: {e}")))
@@ -231,7 +232,7 @@ mod tests {
         let mut journal = Journal::begin(folder, "boot").unwrap();
         journal.intend(0, &action("/a"), &None).unwrap();
         journal.done(0, &Some("there".into())).unwrap();
-        journal.intend(1, &action("/b"), &None).unwrap();
+        journal.intend(1, &action("/é"), &None).unwrap();
         journal.path().to_owned()
     }
 
@@ -256,16 +257,18 @@ mod tests {
     fn a_cut_line_announces_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read(&path).unwrap();
         let mut seen = Vec::new();
+        // Also within a character.
+        assert!(!text.is_ascii());
         for length in 0..=text.len() {
             fs::write(&path, &text[..length]).unwrap();
             let story = Story::read(&path).unwrap();
             seen.push(story.map_or(0, |story| story.entries.len()));
             // A resumed journal drops the rest of the cut line.
-            let whole = text[..length].rfind('\n').map_or(0, |end| end + 1);
+            let whole = text[..length].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             drop(Journal::resume(&path).unwrap());
-            assert_eq!(fs::read_to_string(&path).unwrap(), text[..whole]);
+            assert_eq!(fs::read(&path).unwrap(), text[..whole]);
         }
         assert!(seen.is_sorted() && seen.last() == Some(&2), "{seen:?}");
     }

@@ -88,9 +88,16 @@ fn within<T: Send>(
 impl Kernel for LocalKernel {
     fn read(&self, file: &Path, namespace: Option<&Namespace>) -> io::Result<String> {
         within(namespace, Some(file), |sysfs| {
-            let mut text = String::new();
-            self.open(file, false, sysfs)?.read_to_string(&mut text)?;
-            Ok(text)
+            let mut bytes = Vec::new();
+            self.open(file, false, sysfs)?.read_to_end(&mut bytes)?;
+            match String::from_utf8(bytes) {
+                Ok(text) => Ok(text),
+                // The name of a process in it may hold any bytes. All other texts may be written back, and must be exact.
+                Err(error) if file.ends_with("stat") => {
+                    Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+                }
+                Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
         })
     }
 
@@ -128,7 +135,9 @@ impl Kernel for LocalKernel {
         let held = held.try_clone()?;
         // A missing program must not read as a missing thing: not `NotFound`.
         let run = |_: Option<&Sysfs>| {
-            let output = Command::new(program).args(args).stdin(Stdio::from(held)).output();
+            // `refusal` knows the words of the C locale; swapon and others are translated.
+            let mut command = Command::new(program);
+            let output = command.args(args).env("LC_ALL", "C").stdin(Stdio::from(held)).output();
             output.map_err(|e| io::Error::other(format!("{program} cannot be run: {e}")))
         };
         let output = within(namespace, None, run)?;
@@ -223,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn a_process_may_have_any_name() {
+        let root = tempfile::tempdir().unwrap();
+        let here = LocalKernel::new(root.path());
+        fs::create_dir_all(root.path().join("proc/7")).unwrap();
+        fs::write(root.path().join("proc/7/stat"), b"7 (na\xc3) S 1\n").unwrap();
+        assert_eq!(here.read(Path::new("/proc/7/stat"), None).unwrap(), "7 (na\u{fffd}) S 1\n");
+        // A value that would not be the same when it is written back.
+        fs::write(root.path().join("proc/value"), b"\xc3\n").unwrap();
+        let error = here.read(Path::new("/proc/value"), None).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
     fn runs_programs() {
         let here = LocalKernel::new(Path::new("/"));
         let held = tempfile::tempfile().unwrap();
@@ -231,6 +253,7 @@ mod tests {
             here.run(&words, None, &held)
         };
         assert_eq!(run(&["echo", "a"]).unwrap(), "a\n");
+        assert_eq!(run(&["sh", "-c", "echo $LC_ALL"]).unwrap(), "C\n");
         assert_eq!(run(&["sh", "-c", "echo no >&2; exit 3"]).unwrap_err().to_string(), "no");
         let error = run(&["no-such-program-here"]).unwrap_err();
         // `NotFound` would mean that the thing to change is gone.

@@ -95,7 +95,9 @@ impl Definition for Rfs {
     };
 
     fn read(value: &str) -> Option<Rfs> {
-        value.parse().ok().map(Rfs)
+        /// The most that the kernel takes. Source: `rps_sock_flow_sysctl` in its `net/core/sysctl_net_core.c`.
+        const MOST: u32 = 1 << 29;
+        value.parse().ok().filter(|flows| *flows <= MOST).map(Rfs)
     }
 
     fn write(&self) -> String {
@@ -148,6 +150,18 @@ fn mask(cpus: &CpuList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_flows_that_the_kernel_takes() {
+        let check =
+            |value: &str, expect: Option<u32>| assert_eq!(Rfs::read(value), expect.map(Rfs), "{value}");
+        check("0", Some(0));
+        check("32768", Some(32_768));
+        check("536870912", Some(1 << 29));
+        // Its next power of two would be beyond 32 bits, and 0 turns steering off.
+        check("4294967295", None);
+        check("x", None);
+    }
 
     #[test]
     fn writes_masks() {
