@@ -26,7 +26,7 @@ pub fn clean_up(forms: &[Form]) -> Vec<String> {
     for name in engines.iter().flat_map(Engine::names) {
         found.extend(owner::name_in(&name).map(str::to_owned));
     }
-    found.retain(|name| owner::is_orphan(name));
+    found.retain(|name| owner::is_orphan(name) && !is_held(&folder(name)));
     for name in &found {
         // podman's storage is in this folder, unless the image was the user's.
         let there = |file: &str| folder(name).join(file).exists();
@@ -79,6 +79,11 @@ fn orphans(roots: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Whether the owner of a folder runs: in another process namespace, where its id is not seen, it still has the lock.
+fn is_held(folder: &Path) -> bool {
+    folder.exists() && owner::is_locked(folder)
+}
+
 /// The script that removes the containers of `name` and their folder; LXC containers if `engine` is `None`.
 pub(crate) fn containers(name: &str, engine: Option<&Engine>) -> String {
     let undo = engine.map_or_else(|| lxc::undo(name), |engine| engine.undo(name));
@@ -121,6 +126,7 @@ mod tests {
         make(&owner::fresh());
         make("tl-other");
         let lock = owner::lock(&used).unwrap();
+        assert!(is_held(&used) && !is_held(&root.path().join("gone")));
         let roots = BTreeSet::from([root.path().to_owned()]);
         assert_eq!(orphans(&roots), std::slice::from_ref(&orphan));
         drop(lock);

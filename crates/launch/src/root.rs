@@ -42,15 +42,22 @@ pub(crate) fn make(root: &Path, programs: &[&Path]) -> Result<(), Error> {
 
 /// The shared libraries of `program`, as the dynamic loader finds them; none for a static one.
 pub(crate) fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
-    let asked = Spec::new("ldd", "ldd").arg(program.display().to_string());
-    match run(asked, "libc-bin") {
+    match run(question(program), "libc-bin") {
         Ok(said) => Ok(of_ldd(&said)),
         // For a program without libraries, it fails with this message.
-        Err(Error::Died { stderr, .. }) if stderr.iter().any(|line| line.contains("not a dynamic")) => {
-            Ok(Vec::new())
-        }
+        Err(Error::Died { stderr, .. }) if stderr.iter().any(|line| is_of_static(line)) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// The question to `ldd`, whose messages are translated but in the C locale.
+fn question(program: &Path) -> Spec {
+    Spec::new("ldd", "ldd").arg(program.display().to_string()).env("LC_ALL", "C")
+}
+
+/// Whether `ldd` says so of a static program. Source: glibc's `ldd.bash.in` and musl's `dynlink.c`.
+fn is_of_static(line: &str) -> bool {
+    line.contains("not a dynamic executable") || line.contains("Not a valid dynamic program")
 }
 
 /// The files that `ldd` names: `libm.so.6 => /lib/libm.so.6 (0x7f…)`, `/lib64/ld-linux-x86-64.so.2 (0x7f…)`. The kernel's
@@ -113,6 +120,18 @@ mod tests {
         check("\tstatically linked\n", &[]);
         check("\tlibgone.so => not found\n", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_static_program_is_known_in_any_locale() {
+        let asked = question(Path::new("/bin/server"));
+        assert_eq!(
+            (asked.args, asked.env),
+            (vec!["/bin/server".into()], vec![("LC_ALL".into(), "C".into())])
+        );
+        assert!(is_of_static("\tnot a dynamic executable"));
+        assert!(is_of_static("/lib/ld-musl-x86_64.so.1: /bin/server: Not a valid dynamic program"));
+        assert!(!is_of_static("ldd: /bin/server: No such file or directory"));
     }
 
     #[test]
