@@ -23,6 +23,9 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 const RUN_UP: Nanos = Nanos::from_millis(5);
 /// Descriptors that a generator needs in addition to its connections: epoll, wake-ups, files, pipes.
 const OTHER_DESCRIPTORS: u64 = 64;
+/// Descriptors that the rest of the process may need meanwhile, where the hard limit has them: a trial keeps a file of each
+/// thread of the server open. Source: ours; a JVM with a thread for each connection has some thousands.
+const ROOM_BESIDE: u64 = 8192;
 
 /// Why a generator could not run.
 #[derive(Debug, Error)]
@@ -206,14 +209,19 @@ impl Generator {
 
     fn check_descriptors(&self) -> Result<(), Failure> {
         let needed = self.plan.connections() as u64 + OTHER_DESCRIPTORS;
-        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-        if current.is_none_or(|limit| needed <= limit) {
-            return Ok(());
+        let limits = getrlimit(Resource::Nofile);
+        let raised = raised(needed, &limits).map_err(|limit| Failure::Descriptors {
+            wanted: self.plan.connections(),
+            needed,
+            limit,
+        })?;
+        let Some(raised) = raised else { return Ok(()) };
+        let (suffices, maximum) = (limits.current.is_none_or(|limit| needed <= limit), limits.maximum);
+        match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
+            // Only the room beside was refused.
+            Err(_) if suffices => Ok(()),
+            set => Ok(set.map_err(io::Error::from)?),
         }
-        if let Some(limit) = maximum.filter(|&limit| needed > limit) {
-            return Err(Failure::Descriptors { wanted: self.plan.connections(), needed, limit });
-        }
-        Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
     }
 
     /// Runs a thread on its event loop, with TLS if the plan has it.
@@ -349,5 +357,41 @@ impl Generator {
             endpoint.connections = part(endpoint.connections);
         }
         plan
+    }
+}
+
+/// The soft limit to set so that there are `needed` descriptors, and room beside them; `None`: there are as many.
+///
+/// Errors: the hard limit, which is less than `needed`.
+fn raised(needed: u64, limits: &Rlimit) -> Result<Option<u64>, u64> {
+    let wanted = needed.saturating_add(ROOM_BESIDE);
+    let raised = match limits.maximum {
+        Some(most) if needed > most => return Err(most),
+        Some(most) => wanted.min(most),
+        None => wanted,
+    };
+    Ok(limits.current.filter(|current| *current < raised).map(|_| raised))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_has_descriptors_beside_the_connections() {
+        let check = |needed, current, maximum, expect: Result<Option<u64>, u64>| {
+            let limits = Rlimit { current, maximum };
+            assert_eq!(raised(needed, &limits), expect, "{needed} of {limits:?}");
+        };
+        // Those of a trial would not fit below a limit that is just enough for the connections.
+        check(1000, Some(1024), Some(1 << 20), Ok(Some(9192)));
+        check(2064, Some(1024), Some(1 << 20), Ok(Some(10_256)));
+        check(2064, Some(1024), Some(4096), Ok(Some(4096)));
+        check(2064, Some(1024), None, Ok(Some(10_256)));
+        check(4096, Some(1024), Some(4096), Ok(Some(4096)));
+        check(4097, Some(1024), Some(4096), Err(4096));
+        check(100, Some(1 << 20), Some(1 << 20), Ok(None));
+        check(100, Some(1024), Some(1024), Ok(None));
+        check(100, None, None, Ok(None));
     }
 }
