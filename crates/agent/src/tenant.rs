@@ -31,6 +31,9 @@ pub struct Tenant {
     label: String,
     /// Why the server ended or the agent disconnected.
     gone: Option<String>,
+    /// Whether a reply is outstanding that was waited for in vain, of the agent and of the server. Replies have no number: it
+    /// would be taken for the one to a later order.
+    late: [bool; 2],
     runtime: Runtime,
 }
 
@@ -46,7 +49,7 @@ impl Tenant {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
         let link = runtime.block_on(Link::open(0, address, config, tell))?;
-        Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
+        Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, late: [false; 2], runtime })
     }
 
     /// Name of the agent in messages: `b (10.0.0.5:7070)`.
@@ -60,7 +63,10 @@ impl Tenant {
     pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
         self.gone = None;
         self.say(Order::Prepare(Prepare { task: Some(Task::Serve(serve)) }));
-        self.serving(within, "serving")
+        let serving = self.serving(within, "serving")?;
+        // The one of before has ended, and nothing of it comes after this.
+        self.late[1] = false;
+        Ok(serving)
     }
 
     /// Stops the server for a while, but keeps its addresses; returns the time that this took. Units: ns.
@@ -83,8 +89,7 @@ impl Tenant {
 
     /// Resources that the server has used so far, as JSON.
     pub fn usage(&mut self) -> Result<String, Error> {
-        self.say(Order::Usage(()));
-        self.of_server(FACTS_WAIT)
+        self.ask(Order::Usage(()), FACTS_WAIT, true)
     }
 
     /// Starts or ends an observation of the server and its machine during a trial; the window is given by this
@@ -96,8 +101,7 @@ impl Tenant {
             0 => 0,
             ns => self.compare()?.there(ns),
         };
-        self.say(Order::Watch(Watch { opened_ns, ..watch }));
-        self.of_server(WATCH_WAIT)
+        self.ask(Order::Watch(Watch { opened_ns, ..watch }), WATCH_WAIT, true)
     }
 
     /// The agent's clock relative to this machine's.
@@ -118,14 +122,12 @@ impl Tenant {
 
     /// Facts about the agent's machine, as JSON.
     pub fn facts(&mut self) -> Result<String, Error> {
-        self.say(Order::Facts(()));
-        self.answer(FACTS_WAIT)
+        self.ask(Order::Facts(()), FACTS_WAIT, false)
     }
 
     /// Plans, applies, shows or undoes knobs of the agent's machine; returns its reply.
     pub fn tune(&mut self, tune: Tune) -> Result<String, Error> {
-        self.say(Order::Tune(tune));
-        self.answer(TUNE_WAIT)
+        self.ask(Order::Tune(tune), TUNE_WAIT, false)
     }
 
     /// Why the server ended unexpectedly, or the agent disconnected; `None` while both run.
@@ -165,22 +167,24 @@ impl Tenant {
         })
     }
 
-    fn answer(&mut self, within: Duration) -> Result<String, Error> {
-        self.until(within, "answering", |event, _| match event {
+    /// Gives an order, and returns the agent's reply, or that of the server's keeper thread: an error if the server has ended.
+    ///
+    /// Errors: a reply to an earlier order is outstanding; nothing is ordered then.
+    fn ask(&mut self, order: Order, within: Duration, is_of_server: bool) -> Result<String, Error> {
+        if self.late.contains(&true) {
+            let why = "its reply to an earlier order is outstanding, and could be taken for the next one; start the server \
+                       again, or open another session";
+            return Err(Error::Failed { agent: self.label.clone(), why: why.into() });
+        }
+        self.say(order);
+        let answered = self.until(within, "answering", |event, _| match event {
             Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
             Event::Answer(answer) => Some(Ok(answer.text)),
+            Event::Failed(why) if is_of_server => Some(Err(why)),
             _ => None,
-        })
-    }
-
-    /// Reply of the server's keeper thread; an error if the server has ended.
-    fn of_server(&mut self, within: Duration) -> Result<String, Error> {
-        self.until(within, "answering", |event, _| match event {
-            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
-            Event::Answer(answer) => Some(Ok(answer.text)),
-            Event::Failed(why) => Some(Err(why)),
-            _ => None,
-        })
+        });
+        self.late[usize::from(is_of_server)] = matches!(answered, Err(Error::Late { .. }));
+        answered
     }
 
     /// Waits up to `within` for an event that `take` accepts, and passes it the time of arrival.
@@ -229,5 +233,33 @@ impl Drop for Tenant {
         if let Some(link) = self.link.take() {
             self.runtime.block_on(link.close(CLOSE_WAIT));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Answer;
+
+    #[test]
+    fn a_late_reply_is_not_that_to_a_later_order() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let (tell, heard) = mpsc::channel(INCOMING);
+        let mut tenant =
+            Tenant { link: None, heard, label: "s".into(), gone: None, late: [false; 2], runtime };
+        let say =
+            |event: Event| assert!(tell.try_send(Heard { agent: 0, at_ns: 0, what: Ok(event) }).is_ok());
+        let reply = |text: &str| Event::Answer(Answer { text: text.into(), refused: false });
+        let late = tenant.ask(Order::Usage(()), Duration::from_millis(1), true);
+        assert!(matches!(late, Err(Error::Late { .. })), "{late:?}");
+        say(reply("of the first order"));
+        for answered in [tenant.usage(), tenant.facts()] {
+            assert!(answered.unwrap_err().to_string().contains("is outstanding"));
+        }
+        // All that came of the server before is over when it serves again.
+        say(Event::Serving(Serving::default()));
+        tenant.serve(Serve::default(), FACTS_WAIT).unwrap();
+        say(reply("of the last order"));
+        assert_eq!(tenant.usage().unwrap(), "of the last order");
     }
 }

@@ -28,7 +28,7 @@ const OUTGOING: usize = 16;
 /// A message of an agent, or why the stream ended, and when it was read by this machine's `CLOCK_MONOTONIC`.
 pub(crate) struct Heard {
     /// Number of the agent, from 0.
-    pub(super) agent: usize,
+    pub(crate) agent: usize,
     pub(crate) at_ns: u64,
     pub(crate) what: Result<Event, String>,
 }
