@@ -11,6 +11,8 @@ pub(crate) fn kind(status: u16) -> &'static str {
             match status {
                 $($status => concat!("status ", $status),)+
                 100..200 => "status 1xx",
+                // One that is no error, where another one was to come.
+                200..300 => "other status 2xx",
                 300..400 => "other status 3xx",
                 400..500 => "other status 4xx",
                 500..600 => "other status 5xx",
@@ -44,6 +46,8 @@ mod tests {
         check(404, "status 404");
         check(502, "status 502");
         check(419, "other status 4xx");
+        // A site's page that must come with status 403.
+        check(200, "other status 2xx");
         check(600, "status over 599");
         (100..1000).for_each(|status| assert!(is_status(kind(status))));
         assert!(!is_status(CUT_OFF));
