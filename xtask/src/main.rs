@@ -31,7 +31,7 @@ Checks of this repository.
 
 cargo xtask tidy             the rules that no compiler checks: dependencies between crates, documents
                              against the tree, length of files, words
-cargo xtask ci               install what the tests need, then format, tidy, clippy, tests, documentation; names what
+cargo xtask ci               install what the tests need, then format, tidy, clippy, tests; names what
                              it leaves to --all
 cargo xtask ci --all         also what takes long to compile and rarely breaks, and the unit tests for aarch64
 cargo xtask docs             write the measured tables in the documents from the packed results beside them

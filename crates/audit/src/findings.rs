@@ -18,7 +18,7 @@ const ACHIEVED: f64 = 0.99;
 /// A last printed digit over this share of the figure is a limit of the resolution. Source: `Bounds` of `results`.
 const STEP: f64 = 0.1;
 
-/// A shorter run mostly shows its start. Source: this project's default window is 10 s after 2 s of warm-up.
+/// A shorter run mostly shows its start. The threshold is this project's own.
 const SHORT_S: f64 = 10.0;
 
 /// A generator that is busy for more of its time is late itself. Source: the verdict `generator_saturated`.

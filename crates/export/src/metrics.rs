@@ -132,7 +132,7 @@ impl Figures {
         figures.times(trial);
         figures.sessions(trial);
         let windowed = trial.windowed_p99_us.map(|us| alone(us / MICROS));
-        let help = "The median over windows of 100 ms of each one's p99.";
+        let help = "The median over windows of 10 ms or more of each one's p99.";
         figures.gauge("windowed_p99_response_time_seconds", help, "", windowed);
         let within = trial.within.iter().map(|w| ((w.target_us / MICROS).to_string(), w.share));
         let help = "Requests answered within a target.";

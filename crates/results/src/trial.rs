@@ -57,7 +57,7 @@ pub struct Trial {
     pub all: Operation,
     /// Each operation separately; one entry for a single operation.
     pub operations: Vec<Operation>,
-    /// The median over 100 ms windows of each window's p99 response time.
+    /// The median over windows of 10 ms or more of each window's p99 response time.
     pub windowed_p99_us: Option<f64>,
     /// The share of requests answered within each requested target.
     #[serde(default)]

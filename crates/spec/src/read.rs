@@ -251,7 +251,10 @@ mod tests {
             json!({ "target": { "server": "dragonfly" } }),
             "target.server: target 'dragonfly': there is no such application",
         );
-        check(json!({ "target": { "server": "Redis" } }), "sphinx (embedded), memcached or nginx");
+        check(
+            json!({ "target": { "server": "Redis" } }),
+            "sphinx (embedded), memcached, redis, valkey or nginx",
+        );
         check(
             json!({ "target": { "memory": 64 } }),
             "target.memory: 64 has no unit; write it with its unit, such as \"64MiB\"",

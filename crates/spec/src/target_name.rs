@@ -18,9 +18,9 @@ pub enum TargetName {
     External(String),
 }
 
-const HINT: &str = "write sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the \
-                     path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a server that runs, such as \
-                     127.0.0.1:11211, or several with commas between";
+const HINT: &str = "write sphinx (embedded), memcached, redis, valkey or nginx (found on this machine), another application \
+                     of apps/ or the path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a server that \
+                     runs, such as 127.0.0.1:11211, or several with commas between";
 
 impl TargetName {
     /// The application `name`.
@@ -148,7 +148,8 @@ mod tests {
         let check = |text: &str, problem: &str| {
             let error = text.parse::<TargetName>().unwrap_err().to_string();
             assert!(
-                error.contains(problem) && error.contains("sphinx (embedded), memcached or nginx"),
+                error.contains(problem)
+                    && error.contains("sphinx (embedded), memcached, redis, valkey or nginx"),
                 "{text}: {error}"
             );
         };

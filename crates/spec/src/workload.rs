@@ -105,7 +105,7 @@ macro_rules! workloads {
 }
 
 workloads! {
-    Cache "cache" "Gets and sets to a memcached-compatible cache.";
+    Cache "cache" "Requests to a cache by the protocol of memcached or Redis.";
     Web "web" "Requests to a web server.";
     Video "video" "Sessions of viewers, who watch videos of a server in chunks; --rate is the number of viewers per second.";
     Social "social" "Sessions of users of a social network, who log in, do what the mix says and log out; --rate is the number of users per second.";

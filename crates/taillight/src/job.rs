@@ -30,9 +30,9 @@ const USAGE: u8 = 2;
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
     /// The quality-of-service (QoS) target: 'p99<1ms' and 'p99.9<5ms' of all requests, or 'windowed p99<1ms', the
-    /// median over windows of 100 ms of each window's p99, which withstands a host that stalls. All conditions must
-    /// hold. Without this option, video uses 'startup<2s,rebuffer<1%,misses<1%', with 'startup<10s' if viewers read no
-    /// faster than their bandwidth; social uses 'within>=95%', the share of all operations within their own limits;
+    /// median over windows of 10 ms or more of each window's p99, which withstands a host that stalls. All conditions
+    /// must hold. Without this option, video uses 'startup<2s,rebuffer<1%,misses<1%', with 'startup<10s' if viewers read
+    /// no faster than their bandwidth; social uses 'within>=95%', the share of all operations within their own limits;
     /// movies uses 'browse.p99<50ms,search.p99<50ms,review.p99<100ms,rent.p99<100ms,startup<2s'.
     #[arg(long, default_value = "windowed p99<1ms", value_name = "TARGET")]
     pub qos: Qos,
@@ -169,10 +169,10 @@ pub(crate) struct Finished {
 /// The server of a command.
 #[derive(Args, Debug)]
 pub(crate) struct TargetArg {
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
-    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several separated by
-    /// commas. Without this option, video uses the server of --playlist, or video (NGINX) if it is found, else
-    /// video-server (embedded); social uses social, or mediawiki with --site mediawiki; movies uses movies.
+    /// The server: sphinx (embedded), memcached, redis, valkey or nginx (found on this machine), another application of
+    /// apps/ or the path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of a running server, or several
+    /// separated by commas. Without this option, video uses the server of --playlist, or video (NGINX) if it is found,
+    /// else video-server (embedded); social uses social, or mediawiki with --site mediawiki; movies uses movies.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
 }

@@ -30,19 +30,21 @@ pub(crate) struct SelftestArgs {
     /// Plant faults in random doses: most in a simulated world, in seconds, some on this machine, in minutes.
     #[arg(long)]
     faults: bool,
-    #[command(flatten)]
-    planted: Planted,
     /// Compare alike and different null servers, without and with planted noise, and count right answers.
     #[arg(long, conflicts_with_all = ["faults", "window"])]
     calibration: bool,
-    #[command(flatten)]
-    compared: Compared,
-    /// Print JSON.
+    /// With --faults or --calibration: print JSON.
     #[arg(long)]
     json: bool,
-    /// Also write the tables as text to this file, from which `cargo xtask docs` makes a document's tables.
+    /// With --faults or --calibration: also write the tables as text to this file, from which `cargo xtask docs` makes
+    /// a document's tables.
     #[arg(long, value_name = "FILE")]
     tables: Option<PathBuf>,
+    // Their headings hold for the options behind them.
+    #[command(flatten)]
+    planted: Planted,
+    #[command(flatten)]
+    compared: Compared,
 }
 
 /// The comparisons.
@@ -52,7 +54,7 @@ struct Compared {
     /// Comparisons of each of the six cases.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), requires = "calibration")]
     comparisons: u64,
-    /// The most that one comparison may take; each pair of trials takes 3 s.
+    /// The most that one comparison may take; each pair of trials takes 1.3 s.
     #[arg(long, default_value = "2m", value_name = "TIME", requires = "calibration")]
     budget: Nanos,
     /// In a simulated world instead of on this machine.

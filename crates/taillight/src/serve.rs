@@ -19,7 +19,8 @@ use reference_servers::null::{Dialect, NullServer, Service};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, CpuList, Nanos, Time};
 
-/// Run a server: one that the laboratory brings along, memcached or NGINX; bare, behind a bridge or in a container.
+/// Run a server, bare, behind a bridge or in a container: Sphinx, memcached, NGINX, or any other application by its
+/// name, such as lighttpd, or by the path of a folder with an app.toml.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
@@ -67,8 +68,8 @@ struct NullArgs {
     /// Processor to pin the server to [default: not pinned].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What to speak: lines (any line is answered 'ok'), memcached (every get hits) or http (every page is there, by
-    /// HTTP/1.1 or 2).
+    /// What to speak: lines (any line is answered 'ok'), memcached (every get hits, also by the binary protocol and by
+    /// RESP) or http (every page is there, by HTTP/1.1 or 2).
     #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached", "http"])]
     dialect: String,
     /// Answer memcached over UDP, too, on the same port.

@@ -46,7 +46,7 @@ pub(crate) struct EffortArgs {
     /// Seconds: only checks that the study runs; its figures mean nothing.
     #[arg(long)]
     smoke: bool,
-    /// Unlimited time: 7 repeats or more, so that several differences can be judged at once (one from 6 on).
+    /// Unlimited time: 8 blocks or more, so that several claims can be judged at once (one from 6 on).
     #[arg(long)]
     full: bool,
 }

@@ -21,7 +21,7 @@ use crate::terminal::say;
 ///
 /// Requests leave when they are due, whatever the server does (an open loop), and latency counts from then. Arrivals
 /// are evenly spaced, as wrk2's are; --arrivals poisson is what many independent users make. See taillight load web for
-/// everything else. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+/// everything else. Exit codes: 0 done, 1 failed, 2 wrong usage, 75 no request was completed, 130 interrupted.
 #[derive(Args, Debug)]
 #[command(disable_version_flag = true, args_override_self = true)]
 pub(crate) struct WrkArgs {

@@ -68,7 +68,7 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
             dt { "generator lag" }
             dd { "From then to the send (sent − eligible): the generator’s own fault. It, and how long answers may have lain unread, decide whether the generator was too slow." }
             dt { "windowed p99" }
-            dd { "The median over windows of 100 ms (longer in trials of more than 100 s) of each window’s p99. A stall of the host invalidates one window, not the figure." }
+            dd { "The median over windows of 10 ms or more, each with 1000 requests, of each window’s p99. A stall of the host invalidates one window, not the figure." }
             dt { "within" }
             dd { "The share of the requests that were due which were answered within the target; errors, time-outs and the unfinished missed it." }
             dt { "outstanding" }

@@ -8,7 +8,7 @@ use super::{Digits, Expiry, Facts, Mix, OwnFile, Prefix, Replay, Verify};
 use crate::text::{as_text, number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
-/// The options of the cache workload.
+/// The cache workload: requests to Sphinx, memcached, Redis, Valkey and other servers of their protocols.
 ///
 /// The default is the Memcached study of IISWC'17, made smaller: 30 B keys and 200 B values (§III-B), gets only (§III-C). The
 /// paper has 6.4 million items.

@@ -12,8 +12,8 @@ use super::{Sampling, Users};
 use crate::text::{as_text, count, exact, number};
 use crate::{Generator, Load, Popularity, QosTarget, Time};
 
-/// The options of the movies workload: visitors of a site of films, each of whom sends one query over their own
-/// connection; a visitor who rents a film then watches it.
+/// The movies workload: visitors of a site of films, each of whom sends one query over their own connection; a visitor
+/// who rents a film then watches it.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Movies workload")]
 #[serde(default, rename_all = "kebab-case")]

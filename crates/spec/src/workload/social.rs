@@ -12,8 +12,8 @@ use super::{OperationShare, SocialLimits, SocialMix, SocialOperation};
 use crate::text::{Exact, as_text, count, exact, number, words};
 use crate::{Generator, Load, QosTarget, Time};
 
-/// The options of the social workload: users of a network, each of whom logs in, performs operations of the mix and
-/// logs out, over their own connection.
+/// The social workload: users of a social network, each of whom logs in, performs operations of the mix and logs out,
+/// over their own connection.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Social workload")]
 #[serde(default, rename_all = "kebab-case")]

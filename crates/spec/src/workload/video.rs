@@ -11,8 +11,7 @@ use super::{Header, Verify, VideoSet};
 use crate::text::{as_text, count, exact_or_none, list, number, words};
 use crate::{Load, Popularity, QosTarget, Time, Url};
 
-/// The options of the video workload: viewers, each of whom watches a video in chunks of 10 s over their own
-/// connection.
+/// The video workload: viewers, each of whom watches a video in chunks of 10 s over their own connection.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Video workload")]
 #[serde(default, rename_all = "kebab-case")]

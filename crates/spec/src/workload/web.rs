@@ -10,7 +10,7 @@ use super::{Files, Header, Method};
 use crate::Popularity;
 use crate::text::{as_text, exact_or_none, list, number};
 
-/// The options of the web workload.
+/// The web workload: requests to a web server, over HTTP/1.1 or HTTP/2.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Web workload")]
 #[serde(default, rename_all = "kebab-case")]

@@ -105,7 +105,7 @@ fn a_mistake_in_a_specification_is_named_with_its_place() {
     check(r#"{ "time": { "window": 5 } }"#, &["time.window", "has no unit", "2s"]);
     check(
         r#"{ "target": { "server": "dragonfly" } }"#,
-        &["target.server", "sphinx (embedded), memcached or nginx"],
+        &["target.server", "sphinx (embedded), memcached, redis, valkey or nginx"],
     );
     check("{", &["JSON"]);
 }
