@@ -209,6 +209,14 @@ impl Client {
         }
     }
 
+    /// Ends a command of RESP that had to stop between two of its keys, and is not to go on: its reply would wait for the
+    /// rest for ever.
+    pub(crate) fn end_command(&mut self, error: &[u8]) {
+        if let Some(sum) = self.resp.as_mut().and_then(|resp| resp.talk.sum.take()) {
+            self.replies.add_summand(sum, error);
+        }
+    }
+
     /// Makes the last request unread: it will be parsed again, from its first byte on.
     pub(crate) fn put_back(&mut self) {
         match &mut self.binary {
@@ -289,6 +297,31 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::Buffers;
+    use crate::resp::Sum;
+
+    #[test]
+    fn a_command_that_does_not_go_on_has_its_reply() {
+        let config = Config::for_tests();
+        let mut client = Client::new(Conn { slot: 0, generation: 0 }, &config);
+        client.end_command(b"-OOM\r\n");
+        assert!(client.is_answered());
+        let mut resp = Resp::new(&config, 0);
+        let sum = client.replies.sum_up(Sum::new(true));
+        client.replies.expect_summand(sum);
+        resp.talk.sum = Some(sum);
+        client.resp = Some(Box::new(resp));
+        client.end_command(b"-OOM\r\n");
+        let (mut output, mut loans, mut buffers) = (Vec::new(), Vec::new(), Buffers::default());
+        assert!(
+            !client.replies.release(&mut output, &mut loans, &mut buffers, usize::MAX),
+            "a key is awaited"
+        );
+        client.replies.add_summand(sum, b":1\r\n");
+        assert!(client.replies.release(&mut output, &mut loans, &mut buffers, usize::MAX));
+        assert_eq!(output, b"-OOM\r\n");
+        assert!(client.is_answered());
+    }
 
     #[test]
     fn answers_are_awaited_by_thread() {

@@ -46,6 +46,17 @@ impl<'o> Draft<'o> {
             debug_assert!(bytes == value);
             return self.loans.push(Loan { at: self.text.len(), bytes });
         }
+        self.copy(value);
+    }
+
+    /// Appends a value that stays in its place.
+    pub(crate) fn lend(&mut self, pinned: Pinned) {
+        self.loans.push(Loan { at: self.text.len(), bytes: Bytes::from_owner(pinned) });
+    }
+
+    /// Appends a copy of a value.
+    #[inline]
+    pub(crate) fn copy(&mut self, value: &[u8]) {
         if value.len() > FREE {
             // Includes the bytes that follow it. The whole capacity counts against the budget, and growth doubles it.
             self.text.reserve_exact(value.len() + TAIL);

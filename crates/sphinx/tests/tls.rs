@@ -234,6 +234,10 @@ fn a_command_has_the_certificate_read_again() {
     client.send("refresh_certs noreply\r\n");
     assert_eq!(client.ask("touch k 0"), "NOT_FOUND");
     assert_eq!(new(), third);
+    // Each takes long, so that others have their turn between two.
+    client.send("refresh_certs\r\n".repeat(3));
+    (0..3).for_each(|_| assert_eq!(client.text(), "OK"));
+    assert!(client.stat("conn_yields") >= 2);
 
     fs::write(authority.file("server"), "this is not a certificate").unwrap();
     let said = client.ask("refresh_certs");

@@ -309,8 +309,10 @@ pub struct Invalidate {
     pub expiry: Option<Expiry>,
     /// The unique number that it is to have.
     pub cas: Option<u64>,
-    /// Drops the value; the client's flags become 0 and the item does not expire unless an expiry is given.
+    /// Drops the value; the item does not expire unless an expiry is given.
     pub empty: bool,
+    /// The client's own number of an item without a value.
+    pub flags: u32,
 }
 
 impl Store {
@@ -332,7 +334,7 @@ impl Store {
             Ok(found) => found,
             Err(why) => return why,
         };
-        let Invalidate { stale, expiry, cas, empty } = how;
+        let Invalidate { stale, expiry, cas, empty, flags } = how;
         let old = found.header;
         let mut marks = Marks::from_u32(old.marks);
         let mut number = Some(self.log.cas(found.at, &old));
@@ -347,7 +349,7 @@ impl Store {
         if empty {
             let marks = if stale { marks } else { marks.only(Marks::BINARY_KEY) };
             let expiry = expiry.unwrap_or(Expiry::NEVER);
-            return match self.put_with(key, Fields { flags: 0, expiry, marks, cas }, b"", true, now) {
+            return match self.put_with(key, Fields { flags, expiry, marks, cas }, b"", true, now) {
                 Some(_) => Deleted::Done,
                 None => Deleted::NoMemory,
             };

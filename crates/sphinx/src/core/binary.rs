@@ -23,6 +23,9 @@ use crate::replies::Finish;
 use crate::service::Class;
 use crate::stats::{groups, settings};
 
+/// Bytes of a user's name that the log shows: RESP's `AUTH` takes one as long as a value.
+const SHOWN: usize = 64;
+
 impl<R: Reactor> Core<R> {
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
     pub(super) fn binary_requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
@@ -247,6 +250,7 @@ impl<R: Reactor> Core<R> {
         self.stats.auth_errors += 1;
         client.failures = client.failures.saturating_add(1);
         if self.rounds.may_warn(self.now) {
+            let user = user.map(|user| &user[..user.len().min(SHOWN)]);
             let user: Cow<str> = user.map_or("unknown".into(), |user| user.escape_ascii().to_string().into());
             warn!(%user, failures = client.failures, "a client could not authenticate");
         }

@@ -17,6 +17,7 @@ use super::Core;
 use super::requests::Flow;
 use crate::budget::{self, FREE, SMALL, counted};
 use crate::client::{Client, State};
+use crate::operation::resp::RespOperation;
 use crate::replies;
 
 impl<R: Reactor> Core<R> {
@@ -224,6 +225,9 @@ impl<R: Reactor> Core<R> {
     /// closes, since within a `get` of several keys no client expects it.
     pub(super) fn refuse_reply(&mut self, client: &mut Client, number: u64, answer: Vec<u8>) {
         client.replies.fill(number, answer, None);
+        let mut error = Vec::new();
+        RespOperation::no_memory(&mut error);
+        client.end_command(&error);
         client.close_for_error();
     }
 }

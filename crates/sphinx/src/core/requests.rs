@@ -274,7 +274,9 @@ impl<R: Reactor> Core<R> {
             Request::Watch { kinds } => self.watch(reactor, client, kinds),
             Request::RefreshCertificates { reply } => {
                 let line = self.refresh_certificates();
-                self.answer(reactor, client, reply, &line)
+                let flow = self.answer(reactor, client, reply, &line);
+                self.end_step();
+                flow
             }
             Request::MemoryLimit { megabytes, reply } => self.memory_limit(reactor, client, megabytes, reply),
             Request::Shutdown { how, reply } => self.shutdown(reactor, client, how, reply),

@@ -1,11 +1,12 @@
-//! Commands of RESP: operations on keys here, the server's own in [`admin`].
+//! Commands of RESP: operations on keys here, [`scan`], and the server's own in [`admin`].
 
 mod admin;
+mod scan;
 
-use cache_store::{Cursor, Expiry};
+use cache_store::Expiry;
 use proto_memcache::Reply;
 use proto_memcache::limits::{KEY_MAX, item_size};
-use proto_resp::server::{Args, Parse, Version, matches, read_i64, reply};
+use proto_resp::server::{Args, Parse, Version, read_i64, reply};
 use reactor::Reactor;
 
 use super::Core;
@@ -18,20 +19,19 @@ use crate::operation::resp::{Answer, Condition, Presence, RespOperation, Set, TO
 use crate::partitions::Place;
 use crate::replies;
 use crate::resp::commands::{Command, Row, Step, Unit, unknown};
-use crate::resp::{Finish, Resp, Scan, Sum, Talk};
+use crate::resp::{Finish, Resp, Sum, Talk};
 use crate::service::Class;
 
 const SYNTAX: &[u8] = b"ERR syntax error";
 const NO_INTEGER: &[u8] = b"ERR value is not an integer or out of range";
-const NO_CURSOR: &[u8] = b"ERR invalid cursor";
 
 /// Words of an HTTP request after which the connection is closed, before commands that a page put into its body are executed.
 /// Source: Redis' `securityWarningCommand`.
 const HTTP: [&[u8]; 2] = [b"post", b"host:"];
 
-/// The most keys of a part of `SCAN`, and the most parts of a list that it looks at. Source: 16 parts take some 0.2 ms, as
-/// [`REQUESTS`] do.
-const SCAN: (usize, usize) = (1000, 16);
+/// The longest pattern. To compare one with a text takes up to the product of their lengths: with a value's length it would
+/// be minutes for a part of `SCAN`. Units: bytes.
+const PATTERN_MAX: usize = 1 << 10;
 
 impl<R: Reactor> Core<R> {
     /// Reads commands until the bytes are used up or the connection has to wait; returns how many are done with.
@@ -367,12 +367,13 @@ impl<R: Reactor> Core<R> {
             Unit::Seconds | Unit::AtSecond => number.checked_mul(1000)?,
             Unit::Milliseconds | Unit::AtMillisecond => number,
         };
+        let now = self.milliseconds(reactor);
         let at = match unit {
-            Unit::Seconds | Unit::Milliseconds => self.milliseconds(reactor).checked_add(milliseconds)?,
+            Unit::Seconds | Unit::Milliseconds => now.checked_add(milliseconds)?,
             Unit::AtSecond | Unit::AtMillisecond => milliseconds,
         };
         let second = at.div_euclid(1000) + i64::from(at.rem_euclid(1000) > 0);
-        if second <= i64::from(self.now) {
+        if at <= now || second <= i64::from(self.now) {
             return Some(Expiry::PAST);
         }
         Some(Expiry::from_unsigned(u32::try_from(second).unwrap_or(u32::MAX), self.now))
@@ -468,87 +469,6 @@ impl<R: Reactor> Core<R> {
             }
         }
         Flow::Next
-    }
-
-    /// `SCAN`.
-    fn resp_scan(&mut self, reactor: &mut R, client: &mut Client, args: Args<'_>) -> Flow {
-        if !self.common.config.dump {
-            return self.refuse_resp(reactor, client, b"ERR SCAN is not allowed; the server runs with -X");
-        }
-        let cursor =
-            std::str::from_utf8(args.get(1).unwrap_or_default()).ok().and_then(|text| text.parse().ok());
-        let (mut pattern, mut count, mut any) = (&b"*"[..], 10, true);
-        for at in (2..args.len()).step_by(2) {
-            let (word, value) = (args.get(at).unwrap_or_default(), args.get(at + 1));
-            match value {
-                Some(value) if word.eq_ignore_ascii_case(b"match") => pattern = value,
-                Some(value) if word.eq_ignore_ascii_case(b"count") => match read_i64(value) {
-                    None => return self.refuse_resp(reactor, client, NO_INTEGER),
-                    Some(..1) => return self.refuse_resp(reactor, client, SYNTAX),
-                    Some(number) => count = usize::try_from(number).unwrap_or(usize::MAX).min(SCAN.0),
-                },
-                Some(value) if word.eq_ignore_ascii_case(b"type") => {
-                    any = value.eq_ignore_ascii_case(b"string");
-                }
-                _ => return self.refuse_resp(reactor, client, SYNTAX),
-            }
-        }
-        let Some(scan) = cursor.and_then(|cursor| Scan::of(cursor, self.partitions.count(), count)) else {
-            return self.refuse_resp(reactor, client, NO_CURSOR);
-        };
-        if !any {
-            return self.answer(reactor, client, Reply::Wanted, b"*2\r\n$1\r\n0\r\n*0\r\n");
-        }
-        match self.partitions.place_of(scan.partition) {
-            Place::Here(_) => {
-                // As before every write: memory for one may be wanted by a flush that is due.
-                self.partitions.leave();
-                let mut text = self.buffers.take();
-                self.scan_here(scan, pattern, &mut text);
-                self.make(reactor, client, |out| out.extend_from_slice(&text));
-                self.buffers.give(text);
-            }
-            Place::At(owner) => {
-                if !self.may_ask(client, owner, pattern.len()) {
-                    return self.wait_for_room(client);
-                }
-                let reply = client.replies.expect();
-                self.ask_for(client, owner, Work::Scan(scan), (pattern, b""), reply);
-            }
-        }
-        Flow::Next
-    }
-
-    /// Appends the reply to a part of `SCAN` of a partition that is here.
-    pub(super) fn scan_here(&mut self, scan: Scan, pattern: &[u8], out: &mut Vec<u8>) {
-        let (now, partitions) = (self.now, self.partitions.count());
-        let (mut keys, mut found) = (Vec::new(), 0);
-        let next = self.partitions.with(scan.partition, |store| {
-            let mut cursor = match scan.number {
-                0 => Cursor::numbered(store),
-                number => Cursor::from_number(number, store)?,
-            };
-            for _ in 0..SCAN.1 {
-                let more = store.list(&mut cursor, now, |key, _| {
-                    if matches(pattern, key) {
-                        reply::bulk(&mut keys, key);
-                        found += 1;
-                    }
-                });
-                if !more {
-                    return Some(scan.next(None, partitions));
-                }
-                if found >= scan.count {
-                    break;
-                }
-            }
-            Some(scan.next(Some(cursor), partitions))
-        });
-        let Some(next) = next else { return reply::error(out, NO_CURSOR) };
-        reply::array(out, 2);
-        crate::resp::bulk_number(out, next);
-        reply::array(out, found);
-        out.extend_from_slice(&keys);
     }
 
     /// Answers with an error.

@@ -54,6 +54,11 @@ impl<R: Reactor> Core<R> {
         self.turn.step = self.stats.bytes_written;
     }
 
+    /// The connection's part of the turn is over, as its last request was much work.
+    pub(super) fn end_step(&mut self) {
+        self.turn.step = self.stats.bytes_written.wrapping_sub(TURN);
+    }
+
     /// Whether the turn's replies are made. A reset of the counters in a turn ends it.
     #[inline]
     pub(super) fn is_turn_over(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Execution of RESP's commands on a key.
 
-use cache_store::{Entry, Expiry, Fields, Item, Key, Lookup, MetaStore, Reader, Store, Stored};
+use cache_store::{Entry, Expiry, Fields, Item, Key, Lookup, MetaStore, Pinned, Reader, Store, Stored};
 use proto_memcache::StoreVerb;
 use proto_resp::server::{Version, append_i64, read_i64, reply};
 
@@ -266,17 +266,22 @@ impl RespOperation {
             if set.keeps_expiry {
                 expiry = before.as_ref().map_or(Expiry::NEVER, |item| item.expiry);
             }
-            // Copied, since an error may have to take its place.
-            old = before.filter(|_| set.answer == Answer::Old).map(|item| item.value.to_vec());
+            // Not in the reply yet, since an error may have to take its place.
+            old = before.filter(|_| set.answer == Answer::Old).map(|item| Old::of(&item));
         }
         let stored = self.put(set.condition.verb(), store, key, value, expiry, now);
         match (stored, set.answer) {
             (Stored::NoMemory, _) => reply::error(out, NO_MEMORY),
             (_, Answer::Old) => match old {
                 None => reply::null(out, self.version),
-                Some(old) => {
-                    reply::bulk_header(out, old.len());
-                    out.value(&old, || None);
+                Some(Old::Copied(value)) => {
+                    reply::bulk_header(out, value.len());
+                    out.copy(&value);
+                    out.extend_from_slice(b"\r\n");
+                }
+                Some(Old::Kept(pinned)) => {
+                    reply::bulk_header(out, pinned.as_ref().len());
+                    out.lend(pinned);
                     out.extend_from_slice(b"\r\n");
                 }
             },
@@ -327,6 +332,20 @@ impl RespOperation {
         let fields = Fields { flags: 0, expiry, marks: marks(key), cas: None };
         let command = MetaStore { verb, compare: None, older_too: false, vivify: None, fields };
         store.store_meta(command, key, value, now).0
+    }
+}
+
+/// The value of an item that is replaced.
+enum Old {
+    Copied(Vec<u8>),
+    /// A large one, in the place where it was stored.
+    Kept(Pinned),
+}
+
+impl Old {
+    fn of(item: &Entry) -> Old {
+        let pinned = if item.value.len() < LEND { None } else { item.pin() };
+        pinned.map_or_else(|| Old::Copied(item.value.to_vec()), Old::Kept)
     }
 }
 
@@ -429,6 +448,25 @@ mod tests {
         check(Verb::Get, 0, 0, "", "$2\r\n-1\r\n");
         check(Verb::Exists, 0, 0, "", ":1\r\n");
         check(Verb::Delete, 0, 0, "", ":1\r\n");
+    }
+
+    #[test]
+    fn a_large_value_that_is_replaced_is_lent() {
+        let mut store = Store::new(cache_store::Config::new(32 << 20, 1)).unwrap();
+        let key = store.hasher().key(b"k");
+        let mut ask = |verb: Verb, value: &[u8]| {
+            let (mut out, mut loans) = (Vec::new(), Vec::new());
+            let operation = RespOperation::new(verb, Version::Two);
+            operation.execute(&mut store, key, value, NOW, &mut Draft::new(&mut out, &mut loans));
+            (out, loans)
+        };
+        let verb = set(Presence::Any, false, Answer::Old);
+        let old = vec![b'v'; 100_000];
+        ask(verb, &old);
+        let (out, loans) = ask(verb, b"new");
+        assert_eq!(out, b"$100000\r\n\r\n");
+        assert!(matches!(&loans[..], [loan] if loan.at == 9 && loan.bytes == old));
+        assert_eq!(ask(Verb::Get, b"").0, b"$3\r\nnew\r\n");
     }
 
     #[test]

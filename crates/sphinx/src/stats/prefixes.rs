@@ -49,6 +49,10 @@ impl Prefixes {
     #[cold]
     pub(crate) fn count(&mut self, key: &[u8], detail: Detail) {
         let Some(end) = key.iter().position(|&byte| byte == self.delimiter) else { return };
+        // The threads' counts are lines of words. Only keys of RESP, the binary protocol and base 64 have these bytes.
+        if key[..end].iter().any(|byte| b" \n".contains(byte)) {
+            return;
+        }
         let full = self.all.len() >= PREFIXES;
         let counts = match self.all.get_mut(&key[..end]) {
             Some(counts) => counts,
@@ -118,6 +122,17 @@ mod tests {
             String::from_utf8_lossy(&out),
             "PREFIX  get 0 hit 0 set 0 del 1\r\nPREFIX user get 2 hit 1 set 1 del 0\r\nEND\r\n"
         );
+    }
+
+    #[test]
+    fn a_key_cannot_make_up_lines() {
+        let mut prefixes = Prefixes::new(None);
+        prefixes.count(b"x\nPREFIX evil get 9 hit 9 set 9 del 9\n:1", Detail::Set);
+        prefixes.count(b"two words:1", Detail::Set);
+        let (mut lines, mut out) = (Vec::new(), Vec::new());
+        prefixes.write(&mut lines);
+        Prefixes::answer(&lines, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "END\r\n");
     }
 
     #[test]

@@ -112,6 +112,12 @@ set k v
 expire k -1
 exists k
 expire k 0
+set k v
+expire k 0
+exists k
+set k v
+pexpire k -1
+exists k
 incr count
 incr count
 incrby count 10

@@ -1,6 +1,7 @@
 //! Features that Redis does not have: memcached's protocol on the same items, sharing modes, memory limits, a file of users, TLS.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use super::talk::{Talk, command, sphinxd};
 use crate::support::client::Client;
@@ -185,4 +186,74 @@ fn it_is_told_of_and_may_be_full() {
     let mut process = crate::support::spawn("-s /tmp/none --resp-port 0");
     assert!(!process.wait(PATIENCE).unwrap().success());
     assert!(process.stderr_tail().join("\n").contains("--resp-port; give -l, too"));
+}
+
+#[test]
+fn an_expiry_that_is_over_ends_the_item_at_once() {
+    let (_server, address) = sphinxd("-t 1");
+    let mut talk = Talk::connect(address);
+    for words in ["expire k 0", "expire k -1", "pexpire k 0", "pexpire k -1", "pexpireat k -1"] {
+        assert_eq!(talk.ask("set k v"), "+OK");
+        assert_eq!((talk.ask(words), talk.ask("exists k")), (":1".into(), ":0".into()), "{words}");
+    }
+}
+
+#[test]
+fn a_large_value_that_is_replaced_is_sent_from_its_place() {
+    let (server, address) = sphinxd("-t 2 -m 512 -I 16m --lazy-memory");
+    let (mut talk, mut client) = (Talk::connect(address), Client::connect(server.address));
+    let value = "v".repeat(5 << 20);
+    client.set("k", &value);
+    assert!(talk.ask("getset k small") == format!("${value}"));
+    assert_eq!(talk.ask("get k"), "$small");
+    assert!(client.stat("values_lent") > 0);
+}
+
+#[test]
+fn names_and_patterns_are_no_longer_than_makes_sense() {
+    let (_server, address) = sphinxd("-t 1");
+    let mut talk = Talk::connect(address);
+    assert_eq!(talk.ask("client setname me"), "+OK");
+    let long = "n".repeat(300);
+    for words in ["client setname", "client setinfo lib-name", "client setinfo lib-ver", "hello 2 setname"] {
+        assert_eq!(talk.ask(&format!("{words} {long}")), "-ERR a name has at most 256 bytes");
+    }
+    assert_eq!(talk.ask("client getname"), "$me");
+    let pattern = "p".repeat(1000);
+    assert!(talk.ask(&format!("scan 0 match {pattern}")).ends_with(", *[]]"));
+    assert_eq!(talk.ask(&format!("config get {pattern}")), "*[]");
+    let pattern = "p".repeat(1025);
+    assert_eq!(talk.ask(&format!("scan 0 match {pattern}")), "-ERR a pattern has at most 1024 bytes");
+    assert_eq!(talk.ask(&format!("config get {pattern}")), "-ERR the patterns are too long together");
+    let names = " get".repeat(1024);
+    assert_eq!(talk.ask(&format!("command info{names}")).matches("$get").count(), 1024);
+    assert_eq!(talk.ask(&format!("command info{names} get")), "-ERR COMMAND INFO takes at most 1024 names");
+}
+
+#[test]
+fn scans_leave_others_their_turn() {
+    let (server, address) = sphinxd("-t 1");
+    let mut talk = Talk::connect(address);
+    talk.send(&command(&[b"SCAN", b"0"]).repeat(10));
+    (0..10).for_each(|_| assert!(talk.reply().ends_with(", *[]]")));
+    assert!(Client::connect(server.address).stat("conn_yields") > 0);
+}
+
+#[test]
+fn a_log_has_no_long_names() {
+    let (server, address) = sphinxd("-v -t 1");
+    let user = vec![b'u'; 100_000];
+    let mut talk = Talk::connect(address);
+    talk.send(&command(&[b"AUTH", &user, b"x"]));
+    assert!(talk.reply().starts_with("-WRONGPASS"));
+    let deadline = Instant::now() + PATIENCE;
+    let line = loop {
+        let said = server.process.stderr_tail();
+        if let Some(line) = said.into_iter().find(|line| line.contains("could not authenticate")) {
+            break line;
+        }
+        assert!(Instant::now() < deadline, "nothing is logged");
+        std::thread::park_timeout(Duration::from_millis(5));
+    };
+    assert!(line.len() < 1_000, "{} B", line.len());
 }

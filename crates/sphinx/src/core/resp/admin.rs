@@ -6,7 +6,7 @@ use tracing::info;
 
 use super::super::Core;
 use super::super::requests::Flow;
-use super::{NO_INTEGER, SYNTAX, unfit_key};
+use super::{NO_INTEGER, PATTERN_MAX, REQUESTS, SYNTAX, unfit_key};
 use crate::client::Client;
 use crate::message::Work;
 use crate::operation::resp::{RespOperation, Verb};
@@ -20,6 +20,9 @@ use crate::stats::CoreStats;
 const DEFAULT_USER: &[u8] = b"default";
 const WRONG_PASSWORD: &[u8] = b"WRONGPASS invalid username-password pair or user is disabled.";
 const NO_NAME: &[u8] = b"ERR Client names cannot contain spaces, newlines or special characters.";
+const NO_LIBRARY: &[u8] = b"ERR lib-name and lib-ver cannot contain spaces, newlines or special characters.";
+/// The longest name of a client or of its library: a connection keeps them, and `CLIENT LIST` has those of all. Units: bytes.
+const NAME_MAX: usize = 256;
 
 impl<R: Reactor> Core<R> {
     /// A command that is not about an item.
@@ -197,8 +200,8 @@ impl<R: Reactor> Core<R> {
             return self.refuse_resp(reactor, client, text);
         }
         if let Some(name) = name {
-            if !is_name(name) {
-                return self.refuse_resp(reactor, client, NO_NAME);
+            if let Some(error) = unfit_name(name, NO_NAME) {
+                return self.refuse_resp(reactor, client, error);
             }
             talk.name = name.to_vec();
         }
@@ -239,6 +242,9 @@ impl<R: Reactor> Core<R> {
         let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
         if is(b"resetstat") && args.len() == 2 {
             return self.resp_everywhere(reactor, client, Finish::Ok, || Work::Reset);
+        }
+        if is(b"get") && args.iter().skip(2).map(|pattern| pattern.len() + 1).sum::<usize>() > PATTERN_MAX {
+            return self.refuse_resp(reactor, client, b"ERR the patterns are too long together");
         }
         if is(b"get") && args.len() > 2 {
             let wanted = |name: &str| {
@@ -323,8 +329,10 @@ impl<R: Reactor> Core<R> {
                 self.resp_reply(reactor, client, |out| reply::null(out, talk.version))
             }
             (b"getname", 2) => self.resp_reply(reactor, client, |out| reply::bulk(out, &talk.name)),
-            (b"setname", 3) if !is_name(arg(2)) => self.refuse_resp(reactor, client, NO_NAME),
             (b"setname", 3) => {
+                if let Some(error) = unfit_name(arg(2), NO_NAME) {
+                    return self.refuse_resp(reactor, client, error);
+                }
                 talk.name = arg(2).to_vec();
                 self.resp_simple(reactor, client, b"OK")
             }
@@ -337,10 +345,8 @@ impl<R: Reactor> Core<R> {
                         return self.refuse_resp(reactor, client, &text);
                     }
                 };
-                if !is_name(arg(3)) {
-                    let text =
-                        b"ERR lib-name and lib-ver cannot contain spaces, newlines or special characters.";
-                    return self.refuse_resp(reactor, client, text);
+                if let Some(error) = unfit_name(arg(3), NO_LIBRARY) {
+                    return self.refuse_resp(reactor, client, error);
                 }
                 *place = arg(3).to_vec();
                 self.resp_simple(reactor, client, b"OK")
@@ -402,6 +408,9 @@ impl<R: Reactor> Core<R> {
             }),
             // There are no texts about commands.
             Some(b"docs") => self.resp_reply(reactor, client, |out| reply::map(out, 0, version)),
+            Some(b"info") if args.len() > 2 + REQUESTS as usize => {
+                self.refuse_resp(reactor, client, b"ERR COMMAND INFO takes at most 1024 names")
+            }
             Some(b"info") => self.resp_reply(reactor, client, |out| {
                 reply::array(out, args.len() - 2);
                 for name in args.iter().skip(2) {
@@ -479,7 +488,11 @@ impl<R: Reactor> Core<R> {
     }
 }
 
-/// Whether a text may be a client's name, which is shown in lines of words.
-fn is_name(text: &[u8]) -> bool {
-    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+/// The error of a text that is no name, which is shown in lines of words; `special` is that of its characters.
+fn unfit_name(text: &[u8], special: &'static [u8]) -> Option<&'static [u8]> {
+    if text.len() > NAME_MAX {
+        return Some(b"ERR a name has at most 256 bytes");
+    }
+    let fits = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
+    (!fits).then_some(special)
 }

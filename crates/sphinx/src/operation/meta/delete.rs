@@ -8,7 +8,7 @@ use crate::draft::Draft;
 /// `md`. The parser has refused opaque tokens that are too long.
 pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let Request { key, now, .. } = *request;
-    let mut how = Invalidate { stale: false, expiry: None, cas: None, empty: false };
+    let mut how = Invalidate { stale: false, expiry: None, cas: None, empty: false, flags: 0 };
     let (mut compare, mut quiet) = (None, false);
     for flag in request.flags() {
         match flag {
@@ -17,6 +17,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
             MetaFlag::NewCas(number) => how.cas = Some(number),
             MetaFlag::Invalidate => how.stale = true,
             MetaFlag::RemoveValue => how.empty = true,
+            MetaFlag::Flags(flags) => how.flags = flags,
             MetaFlag::Ttl(time) => how.expiry = Some(Expiry::from_exptime(time, now)),
             _ => {}
         }
