@@ -5,7 +5,7 @@ use spec::{Entry, Section};
 use crate::{App, Error, Setting, names, of_name};
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 55] = [
+const SETTINGS: [(&str, &str, &str); 54] = [
     (
         "nginx",
         "open_file_cache",
@@ -96,7 +96,6 @@ const SETTINGS: [(&str, &str, &str); 55] = [
     ("movies", "jit", "PHP's default: nothing is compiled beyond its own bytecode"),
     ("movies", "videos", "ours, because the data set has them; CAL'18 keeps them on an NFS server"),
     ("social", "redo_log", "ours, because a log of 32 MiB is restored within a second"),
-    ("mediawiki", "code", "ours, because it is where the package mediawiki of Debian has it"),
 ];
 
 /// The settings of every application that comes along and has some.
