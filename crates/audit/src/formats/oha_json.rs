@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::oha_text::CUT;
+use super::oha_text::{CUT, is_bad};
 use super::{Content, Format};
 use crate::number::plain;
 use crate::{Failures, Loop, Output};
@@ -20,9 +20,7 @@ fn read(content: &Content) -> Result<Output, String> {
         let numbers = object?.iter().filter(|(name, _)| counts(name)).filter_map(|(_, count)| count.as_u64());
         Some(numbers.fold(0, u64::saturating_add))
     };
-    // Any response is a success to oha.
-    let is_bad = |status: &str| plain(status).is_some_and(|status| !(200.0..400.0).contains(&status));
-    let bad = sum("/statusCodeDistribution", is_bad).unwrap_or(0);
+    let bad = sum("/statusCodeDistribution", |status| plain(status).is_some_and(is_bad)).unwrap_or(0);
     let unanswered = sum("/errorDistribution", |error| error != CUT).unwrap_or(0);
     let mut output = Output {
         tool: "oha",

@@ -9,6 +9,11 @@ pub(super) const FORMAT: Format = Format { name: "oha (text)", recognises, read 
 /// The error of requests that were under way when the time of `-z` was over, one for each connection: no failures.
 pub(super) const CUT: &str = "aborted due to deadline";
 
+/// Whether a response of this status is a failure; to oha any response is a success.
+pub(super) fn is_bad(status: f64) -> bool {
+    !(200.0..400.0).contains(&status)
+}
+
 fn recognises(content: &Content) -> bool {
     content.after("Success rate:").is_some() && content.text.contains("Response time distribution:")
 }
@@ -37,8 +42,7 @@ fn read(content: &Content) -> Result<Output, String> {
             if rest.trim() == "responses" {
                 let count = whole(count.value);
                 output.samples = Some(output.samples.unwrap_or(0).saturating_add(count));
-                // Any response is a success to oha.
-                if !(200.0..400.0).contains(&status) {
+                if is_bad(status) {
                     output.errors = output.errors.saturating_add(count);
                 }
             }
