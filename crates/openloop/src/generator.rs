@@ -218,7 +218,7 @@ impl Generator {
         let Some(raised) = raised else { return Ok(()) };
         let (suffices, maximum) = (limits.current.is_none_or(|limit| needed <= limit), limits.maximum);
         match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
-            // Only the room beside was refused.
+            // Only the additional descriptors were refused.
             Err(_) if suffices => Ok(()),
             set => Ok(set.map_err(io::Error::from)?),
         }

@@ -25,7 +25,7 @@ func TestThrottle(t *testing.T) {
 	now = now.Add(firstWait)
 	attempt("ann", "a", 0)
 	attempt("ann", "a", 2*firstWait)
-	// What is refused does not count.
+	// A refused attempt does not count.
 	now = now.Add(2 * firstWait)
 	attempt("ann", "a", 0)
 	now = now.Add(4 * firstWait)

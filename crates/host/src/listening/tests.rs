@@ -107,7 +107,7 @@ fn finds_the_sockets_that_get_what_comes_to_an_address() {
 fn a_name_of_any_bytes_hides_no_other_socket() {
     let root = machine(&[]);
     let table = root.path().join("proc/net/unix");
-    // An abstract name is no text: that of a program which counts its sockets in bytes.
+    // An abstract name may hold any bytes.
     let other = &b"0000000000000000: 00000002 00000000 00010000 0001 01 40 @\xff\x80\n"[..];
     let (head, rows) = UNIX.split_once('\n').unwrap();
     fs::write(&table, [head.as_bytes(), b"\n", other, rows.as_bytes()].concat()).unwrap();

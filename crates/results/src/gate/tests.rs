@@ -298,7 +298,7 @@ fn a_gate_and_a_target_agree_on_bounds() {
     check(&trial, "within>=95%", None);
     check(&trial, "within>=97%", Some(false));
     check(&trial, "misses<=1%", None);
-    // A cache holds what it holds.
+    // Delays do not change a hit ratio.
     check(&trial, "hit_ratio>=99.9%", Some(false));
     let words = "within>=95%".parse::<Gate>().unwrap().evaluate(&trial).words;
     assert_eq!(words, "within>=95% undecided: 94%, at most 96% without generator and host");

@@ -488,7 +488,7 @@ impl<R: Reactor> Core<R> {
     }
 }
 
-/// The error of a text that is no name, which is shown in lines of words; `special` is that of its characters.
+/// The error for an invalid name, `None` if it is valid; `special` is the error for characters that separate words or lines.
 fn unfit_name(text: &[u8], special: &'static [u8]) -> Option<&'static [u8]> {
     if text.len() > NAME_MAX {
         return Some(b"ERR a name has at most 256 bytes");
