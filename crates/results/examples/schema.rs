@@ -1,6 +1,6 @@
 //! Prints the JSON schema of results, of studies with the argument `study`, or of comparisons with `comparison`:
 //!
-//! `cargo run -p results --features schema --example schema [study|comparison]`
+//! `cargo run -p results --example schema [study|comparison]`
 
 fn main() {
     let schema = match std::env::args().nth(1).as_deref() {

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::{LatencySummary, Verdict};
 
 /// One machine's part in a trial that several machines generated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentRecord {
     /// The name of its machine.
     pub name: String,

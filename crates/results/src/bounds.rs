@@ -4,8 +4,7 @@ use units::{QosBasis, ResponseTarget};
 use crate::{Invalid, Trial};
 
 /// The range of a figure without the effects of generator and host, which only lengthen response times. Units: µs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bounds {
     /// Lower bound.
     pub low_us: f64,
@@ -27,8 +26,7 @@ impl Bounds {
 }
 
 /// The bounds of a trial's response times.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimeBounds {
     /// By percentile, rising: all percentiles of the trial.
     pub percentiles: Vec<PercentileBounds>,
@@ -41,8 +39,7 @@ pub struct TimeBounds {
 }
 
 /// The bounds of one percentile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PercentileBounds {
     /// The percentile, 0 to 100.
     pub percentile: f64,

@@ -5,8 +5,7 @@ use units::Nanos;
 use crate::LatencySummary;
 
 /// When a request is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// At a time drawn in advance, independent of the server.
@@ -21,8 +20,7 @@ pub enum LoopKind {
 ///
 /// Both columns are given, since neither is a response time under a load: the first leaves out the requests that a
 /// waiting client never sent, the second makes them up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClosedLoop {
     /// Clients, each with at most one outstanding request.
     pub clients: u32,

@@ -8,8 +8,7 @@ use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 pub const COMPARISON_SCHEMA: u32 = 1;
 
 /// Two results side by side: two targets, one study on two machines, or a study and its rerun.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The [`COMPARISON_SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -40,8 +39,7 @@ impl Comparison {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Side {
     /// Name of the side in tables.
     pub label: String,
@@ -58,8 +56,7 @@ pub struct Side {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedFigure {
     /// The figure's name within the study; [`ComparedFigure::LOADS`], [`ComparedFigure::CPU`] or [`ComparedFigure::PEAK`] for a single command.
     pub id: String,
@@ -78,8 +75,7 @@ pub struct ComparedFigure {
 }
 
 /// A series of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedSeries {
     /// Its name.
     pub name: String,
@@ -88,8 +84,7 @@ pub struct ComparedSeries {
 }
 
 /// A point of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedPoint {
     /// Side a; its position is the position of the point.
     pub a: Point,
@@ -113,8 +108,7 @@ pub struct ComparedPoint {
 }
 
 /// A ratio b/a with its spread over repeats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ratio {
     /// The Hodges–Lehmann estimate of the ratios of pairs, or the ratio of two medians.
     pub value: f64,
@@ -132,8 +126,7 @@ pub struct Ratio {
 }
 
 /// A claim on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedClaim {
     /// Its name within the study.
     pub id: String,

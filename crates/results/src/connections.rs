@@ -4,8 +4,7 @@ use units::Nanos;
 /// How evenly the requests of the window were distributed over the connections, and how their p99s differ.
 ///
 /// A server that assigns connections to its threads unevenly shows here first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ConnectionSpread {
     /// Number of connections.
     pub count: u64,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::LatencySummary;
 
 /// The requests that a trial's response times rest on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// All requests due in the window: the host moved their p99 only slightly.
@@ -17,8 +16,7 @@ pub enum Basis {
 }
 
 /// Effects of the host on a trial's response times, and the requests that the figures rest on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Disturbance {
     /// Number of windows of the windowed p99.
     pub windows: u64,
@@ -47,8 +45,7 @@ pub struct Disturbance {
 
 /// Delay that the generator alone may have added to responses: by sending late, and by reading received data
 /// late.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Lateness {
     /// Requests that it may have delayed by more than this are counted, and corrected in `response_time`.
     pub over_us: f64,

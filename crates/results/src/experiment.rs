@@ -11,8 +11,7 @@ use crate::{Service, Trial};
 pub const SCHEMA: u32 = 3;
 
 /// A set of trials that answers one question, with everything needed to read it later elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Experiment {
     /// The [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -35,10 +34,10 @@ pub struct Experiment {
     /// The seed of every random stream.
     pub seed: u64,
     /// The QoS target of the search.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Qos"))]
+    #[schemars(with = "crate::schema::Qos")]
     pub qos: Qos,
     /// The basis used to judge `qos` if the target does not name one.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::QosBasis"))]
+    #[schemars(with = "crate::schema::QosBasis")]
     pub qos_basis: QosBasis,
     /// Why that basis was chosen, in words.
     pub qos_basis_reason: String,
@@ -59,8 +58,7 @@ pub struct Experiment {
 }
 
 /// The question of an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Demo: maximum, sweep and peak on the embedded server.
@@ -76,8 +74,7 @@ pub enum Kind {
 }
 
 /// A server under test and the findings about it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Target {
     /// `sphinx`, `memcached`, or the address of an external server.
     pub name: String,
@@ -132,8 +129,7 @@ pub struct Target {
 /// The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval.
 ///
 /// Units: requests per second, or if arrivals are sessions, sessions per second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MaxThroughput {
     /// The block that began with this measurement.
     pub block: u32,
@@ -153,8 +149,7 @@ impl MaxThroughput {
 /// The peak throughput under QoS, as an interval.
 ///
 /// Units: requests per second, or if arrivals are sessions, sessions per second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Peak {
     /// The highest offered load that met the target; 0 if every load missed it.
     pub low_rps: f64,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 /// Number of failures of one kind.
 ///
 /// `kind` is a string and not an enumeration, since future protocols bring their own kinds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ErrorCount {
     /// Words with underscores, such as `timeout`, `connection_lost`, `connection_refused`, `server_error`,
     /// `client_error`, `protocol`, `wrong_value`, `datagram_lost`.

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::Quota;
 
 /// The generator's own state during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Generator {
     /// Sending threads.
     pub threads: u32,
@@ -38,8 +37,7 @@ pub struct Generator {
 }
 
 /// Source of the arrival times of responses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReceiveTimes {
     /// Share of the receives that the kernel stamped, 0 to 1. The others are timed when they are read: Unix sockets,
     /// clients with a bandwidth of their own.
@@ -53,8 +51,7 @@ pub struct ReceiveTimes {
 /// Arrivals that were due while a thread of the generator had no processor for over 100 µs. They were not sent, and no
 /// other figure counts them: if the server was slow at exactly these times, this number of further requests would have
 /// waited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Withheld {
     /// Arrivals withheld in the window.
     pub arrivals: u64,
@@ -67,8 +64,7 @@ pub struct Withheld {
 }
 
 /// Disturbance by the host during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Noise {
     /// Gaps in the generator's own pacing loop over the threshold.
     pub stalls: u64,
@@ -96,8 +92,7 @@ pub struct Noise {
 }
 
 /// A program that ran during a measurement without being part of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Program {
     /// The name of its processes.
     pub name: String,
@@ -106,8 +101,7 @@ pub struct Program {
 }
 
 /// Disturbance on another machine during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MachineNoise {
     /// Share of all processors' time that the hypervisor took, 0 to 1.
     pub steal_share: Option<f64>,

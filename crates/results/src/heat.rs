@@ -12,8 +12,7 @@ const COLUMNS: usize = 600;
 ///
 /// Shape: time runs over the columns, the response time over the cells of a column. With `n` cells to each
 /// factor of two, cell `k` starts at 2^⌊k/n⌋ × (1 + (k mod n)/n) ns and ends at the start of the next cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Heat {
     /// The length of time of one column, by intended time.
     pub column_ms: u64,
@@ -27,10 +26,9 @@ pub struct Heat {
 ///
 /// On disk a text, `FIRST:COUNT COUNT …`, or empty: with each number on its own line, results would be three
 /// times as long.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "schema", schemars(with = "String", extend("pattern" = "^([0-9]+:[0-9]+( [0-9]+)*)?$")))]
+#[schemars(with = "String", extend("pattern" = "^([0-9]+:[0-9]+( [0-9]+)*)?$"))]
 pub struct HeatColumn {
     /// The cell of the first count.
     pub first: u32,

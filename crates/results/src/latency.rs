@@ -5,8 +5,7 @@ use units::Nanos;
 /// The figures of one histogram.
 ///
 /// Units: microseconds. `None` if fewer than 10 samples lie beyond the percentile: print it as "–".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LatencySummary {
     pub count: u64,

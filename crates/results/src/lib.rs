@@ -34,7 +34,6 @@ mod operation;
 pub mod pack;
 pub mod probes;
 mod quota;
-#[cfg(feature = "schema")]
 mod schema;
 mod server;
 mod service;
@@ -74,7 +73,6 @@ pub use metric::{Metric, Reading};
 pub use operation::{Operation, OperationLimit, TierWork};
 pub use probes::Probes;
 pub use quota::Quota;
-#[cfg(feature = "schema")]
 pub use schema::{comparison_json_schema, json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};

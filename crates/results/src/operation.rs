@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Arrivals, LatencySummary};
 
 /// The histograms of one operation, summarized.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Operation {
     /// `get`, `set`, or `all`.
     pub name: String,
@@ -36,8 +35,7 @@ pub struct Operation {
 
 /// Arrivals of an operation, and the number that ended well within its limit: errors, time-outs and requests that were
 /// never sent do not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct OperationLimit {
     pub limit_us: f64,
@@ -53,8 +51,7 @@ impl OperationLimit {
 }
 
 /// Mean work of one tier of a server, such as its database, for an operation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TierWork {
     /// `php`, `db` or `cache`.
     pub name: String,

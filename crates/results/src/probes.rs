@@ -26,8 +26,7 @@ pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
 /// All probes requested in one trial, and their results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Probes {
     /// Requested probes: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `client`, `counters`, `io`.
     pub asked: Vec<String>,
@@ -75,8 +74,7 @@ impl Probes {
 }
 
 /// A feature that this host, this user or this build lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Missing {
     /// The probe that needs it.
     pub probe: String,

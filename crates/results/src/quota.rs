@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Noise, Verdict};
 
 /// A quota of processor time of a control group of server or generator, and its effect during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Quota {
     /// The side that it limits: `server`, `generator` or `server and generator`.
     pub side: String,

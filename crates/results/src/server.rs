@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::LatencySummary;
 
 /// Figures of one server of a cluster in a trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerFigures {
     /// Its listening address.
     pub address: String,

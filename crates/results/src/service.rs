@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A service of a target that was started for the run, and its placement.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Service {
     /// Its name within the application.
     pub name: String,
@@ -42,8 +41,7 @@ pub struct Service {
 
 /// Resources that a service used during a trial, from the start of its generator to its end: filling, warm-up and drain
 /// included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServiceUsage {
     /// Its name, as in [`Service::name`].
     pub name: String,

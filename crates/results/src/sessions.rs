@@ -19,8 +19,7 @@ const WANTED_POINTS: u64 = 30;
 ///
 /// The offered load and the arrivals of such a trial count steps (chunks, pages), as they count requests elsewhere;
 /// figures in sessions are here.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sessions {
     /// Sessions that arrived during the load, warm-up included, and got a connection.
     pub begun: u64,
@@ -86,8 +85,7 @@ pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
 ///
 /// Units: microseconds, even for media in a buffer. `None` if fewer than 10 samples lie beyond the percentile (for p1
 /// and p5: below it): print it as "–".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionSummary {
     pub count: u64,
@@ -108,8 +106,7 @@ pub struct DistributionSummary {
 }
 
 /// One stretch of the window, long enough to gather the required samples.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct DistributionPoint {
     /// From the start of the trial's window.

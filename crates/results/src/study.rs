@@ -31,8 +31,7 @@ pub use table::{Entry, Row, Table};
 pub const STUDY_SCHEMA: u32 = 2;
 
 /// A grid of experiments, the claims that it judges, and the published values for comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Study {
     /// The [`STUDY_SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -105,8 +104,7 @@ pub struct Study {
 }
 
 /// Effort of a study's run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Seconds: only checks that it runs. Its figures are meaningless.
@@ -130,8 +128,7 @@ impl Effort {
 }
 
 /// A skipped part of a study.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// The skipped item: a series, a point, a claim's figure, or the whole study.
     pub what: String,

@@ -6,8 +6,7 @@ use crate::LatencySummary;
 
 /// Results from the spans of sampled requests: parts of each operation that sum to the generator's time, edges, cost of
 /// tracing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Traces {
     /// One request in `one_in` was traced.
     pub one_in: u64,
@@ -26,8 +25,7 @@ pub struct Traces {
 }
 
 /// The share of traced requests that was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Coverage {
     /// Traced requests due in the window that were answered.
     pub sampled: u64,
@@ -48,8 +46,7 @@ pub struct Coverage {
 }
 
 /// A service whose file lacks spans.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LostSpans {
     pub service: String,
@@ -67,8 +64,7 @@ impl Coverage {
 /// Time of one operation's traced requests.
 ///
 /// The parts of its services sum to `root_ns` of the same group, to the nanosecond.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TracedOperation {
     /// Its name, as in [`crate::Operation::name`].
     pub name: String,
@@ -99,8 +95,7 @@ pub struct TracedOperation {
 }
 
 /// Some requests of an operation. Units: ns, summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Group {
     /// Number of requests.
     pub requests: u64,
@@ -111,8 +106,7 @@ pub struct Group {
 }
 
 /// Time of a service, or a store, in the requests of one operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServiceTime {
     /// Its name; `client` for the wait before a request was sent, `front` for the time between the generator and the
     /// entrance.
@@ -129,8 +123,7 @@ pub struct ServiceTime {
 }
 
 /// Time on the critical path. Units: ns, summed over the requests of each group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are the groups")]
 pub struct PartTime {
     /// The use of this time.
@@ -141,8 +134,20 @@ pub struct PartTime {
 }
 
 /// The use of a moment of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// A request was due but not sent yet: it waited for a connection, or the generator was late. Counts for `client`.
@@ -271,8 +276,7 @@ impl TracedOperation {
 }
 
 /// One request, call by call. Units: ns since it was due; in results of earlier versions since it was sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Waterfall {
     /// Its identity, in hexadecimal digits.
     pub trace: String,
@@ -285,8 +289,7 @@ pub struct Waterfall {
 }
 
 /// A request, a call with both of its ends, or a call to a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WaterfallRow {
     /// The called service.
     pub service: String,
@@ -310,8 +313,7 @@ pub struct WaterfallRow {
 }
 
 /// A stretch of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct RowPart {
     pub part: Part,
@@ -319,8 +321,7 @@ pub struct RowPart {
 }
 
 /// Kind of a row of a waterfall.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// The request at the entrance.
@@ -333,8 +334,7 @@ pub enum RowKind {
 }
 
 /// The calls of one method from one service to another, or to a store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EdgeTimes {
     /// The calling service.
     pub caller: String,
@@ -365,8 +365,7 @@ pub struct EdgeTimes {
 }
 
 /// A caller's counts of all calls of an edge, traced or not, warm-up and drain included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are their names")]
 pub struct AllCalls {
     pub calls: u64,
@@ -383,8 +382,7 @@ pub struct AllCalls {
 
 /// Cost of tracing for an operation: its traced requests against the untraced ones of the same trial, chosen at random
 /// by the generator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TracingCost {
     /// The operation.
     pub operation: String,
@@ -401,8 +399,7 @@ pub struct TracingCost {
 }
 
 /// Difference between two figures, with its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct Difference {
     pub us: f64,

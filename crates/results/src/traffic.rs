@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Transport of the requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Transport {
     /// TCP.
     #[serde(rename = "tcp")]
@@ -31,8 +30,7 @@ impl Transport {
 }
 
 /// Bytes through the generator's sockets within the window, without the kernel's headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Traffic {
     /// Sent to the servers.
     pub bytes_sent: u64,
@@ -59,8 +57,7 @@ impl Traffic {
 /// Outcomes of the window's datagrams, if requests used UDP.
 ///
 /// Counted, not repaired: a request whose datagrams are lost ends as a time-out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Datagrams {
     /// Requests sent as a datagram.
     pub sent: u64,

@@ -14,8 +14,7 @@ use crate::{
 ///
 /// Fields that an earlier schema lacked are read as absent. The default is a trial without any measurement, and
 /// therefore not valid.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Trial {
     /// Unique within its result, and the name of its files: `0007`.
     pub id: String,
@@ -120,7 +119,7 @@ pub struct Trial {
     pub counters: BTreeMap<String, f64>,
     /// The specification, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.
     #[serde(default, serialize_with = "written")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Spec>"))]
+    #[schemars(with = "Option<Spec>")]
     pub spec: Option<Spec>,
     /// Facts found during the trial, in addition to the specification.
     #[serde(default)]
@@ -210,8 +209,7 @@ fn written<S: Serializer>(spec: &Option<Spec>, serializer: S) -> Result<S::Ok, S
 }
 
 /// Why a trial was run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A single trial, outside of sweeps and searches.
@@ -226,8 +224,7 @@ pub enum Purpose {
 }
 
 /// Outcomes of all arrivals in the window: `intended` is the sum of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Arrivals {
     /// Arrivals whose intended time lies in the window.
     pub intended: u64,

@@ -1,12 +1,11 @@
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a trial's figures are trustworthy, and if not, why.
 ///
 /// A bad measurement is data, not an error: it is kept and shown hatched, and it fails a gate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// The figures describe the server.
@@ -31,7 +30,7 @@ pub enum Verdict {
 }
 
 /// One reason against a trial, with its figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Invalid {
     /// The kind of reason.
     pub reason: Reason,
@@ -40,7 +39,7 @@ pub struct Invalid {
 }
 
 /// Reason for which a trial is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The generator sent too late.

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 /// One window of 100 ms, or longer in a trial of more than 100 s.
 ///
 /// A time series of the load, the outstanding requests, and the response times.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WindowPoint {
     /// From the start of the trial's window.
     pub start_ms: u64,

@@ -5,8 +5,7 @@ use units::Nanos;
 use crate::Arrivals;
 
 /// The share of requests answered within a target: Memloader's own metric.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Within {
     /// The target of the response time.
     pub target_us: f64,

@@ -11,8 +11,7 @@ use crate::{Arrivals, DistributionSummary, LatencySummary, Operation, Trial, Ver
 const MEAN_ANSWERED: f64 = 99.9;
 
 /// Result of a gate for a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateResult {
     /// The gate as specified.
     pub gate: String,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::LatencySummary;
 
 /// Time of requests by the kernel's stamps in the client (`SO_TIMESTAMPING`), on some of the connections.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClientTimes {
     /// One connection in `one_in` was stamped.
     pub one_in: u32,

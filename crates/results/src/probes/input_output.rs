@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Reads of the server from disks and from the page cache.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InputOutput {
     /// Time of observation.
     pub observed_s: f64,
@@ -24,8 +23,9 @@ pub struct InputOutput {
 }
 
 /// The phases of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Before the window.
@@ -37,8 +37,7 @@ pub enum Phase {
 }
 
 /// Observations in one slot. Fields have the same meaning as in [`InputOutput`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "InputOutput says it")]
 pub struct InputOutputSlot {
     /// The phase that contains most of it.

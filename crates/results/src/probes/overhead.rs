@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Cost of a probe: the windows of 100 ms with the probe against those without it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Overhead {
     /// The probe.
     pub probe: String,

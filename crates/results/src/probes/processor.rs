@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Use of the processors by the server's code, from samples.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Processor {
     /// Time of observation.
     pub observed_s: f64,
@@ -24,8 +23,7 @@ pub struct Processor {
 }
 
 /// A part of the code.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CodeShare {
     /// `kernel`, or the file's name: `memcached`, `libc.so.6`.
     pub code: String,
@@ -61,8 +59,7 @@ impl CodeSplit {
 }
 
 /// One stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stack {
     /// Functions from the outermost to the innermost, with `;` between.
     pub frames: String,
@@ -71,8 +68,7 @@ pub struct Stack {
 }
 
 /// One counter of the processor or the kernel over the slots in which it was enabled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counter {
     /// Name, such as `ipc`, `llc_misses_per_kilo_instruction` or `page_faults_per_s`.
     pub name: String,

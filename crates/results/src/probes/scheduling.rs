@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Span;
 
 /// How the server's threads were scheduled, and the interrupts of the processors during that time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Scheduling {
     /// Time of observation.
     pub observed_s: f64,
@@ -22,8 +21,7 @@ pub struct Scheduling {
 }
 
 /// One thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ThreadScheduling {
     /// Its number.
     pub tid: u32,
@@ -44,8 +42,7 @@ pub struct ThreadScheduling {
 }
 
 /// One processor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CoreActivity {
     /// Its number.
     pub cpu: u32,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Counter;
 
 /// The server's own counters, read at the beginning and the end of each slot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerCounters {
     /// From the first response of a slot to its last, summed over the slots.
     pub observed_s: f64,
@@ -24,8 +23,7 @@ pub struct ServerCounters {
 }
 
 /// A server's own histogram of its service times, with steps of one octave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerTime {
     /// Timed requests.
     pub requests: u64,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::{CodeShare, Counter};
 
 /// Probe results of the threads of one service.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServiceCode {
     /// Its name within the application.
     pub name: String,

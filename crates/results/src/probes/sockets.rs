@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// TCP's figures of the server's connections.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sockets {
     /// Time of observation.
     pub observed_s: f64,

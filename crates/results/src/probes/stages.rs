@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A request here is a message: the data that a client wrote in one go. Messages that share one read or one send each
 /// include the whole of it: stages are waiting times of a request, not shares of the processor's work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stages {
     /// Time of observation.
     pub observed_s: f64,
@@ -32,8 +31,7 @@ pub struct Stages {
 }
 
 /// One stage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stage {
     /// Its name.
     pub name: String,
@@ -42,8 +40,7 @@ pub struct Stage {
 }
 
 /// A distribution of times, from a histogram of eight steps an octave: a percentile is exact to 6 %, the mean exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Span {
     /// Number of times.
     pub count: u64,
@@ -56,8 +53,7 @@ pub struct Span {
 }
 
 /// Messages that were not correlated, for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Uncorrelated {
     /// The reason, in words.
     pub reason: String,
@@ -66,8 +62,7 @@ pub struct Uncorrelated {
 }
 
 /// The time of some of the same requests, measured independently.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IndependentTime {
     /// Method of measurement.
     pub method: String,

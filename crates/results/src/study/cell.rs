@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Verdict;
 
 /// One measurement of a study: one series at one point in one block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cell {
     /// Its series.
     pub series: String,
@@ -45,8 +44,7 @@ impl Cell {
 }
 
 /// A position on an axis: a number, or a name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum X {
     /// A number in the unit of the axis.

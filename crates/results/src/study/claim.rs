@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Result of a claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClaimResult {
     /// Its name within the study.
     pub id: String,
@@ -26,8 +25,7 @@ pub struct ClaimResult {
 }
 
 /// Whether a claim holds on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// It holds: the interval over the blocks lies within the claimed range.

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::X;
 
 /// A figure in the paper's form, ready to be drawn.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Figure {
     /// Its name within the study.
     pub id: String,
@@ -28,8 +27,7 @@ pub struct Figure {
 }
 
 /// Kind of plot of a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureKind {
     /// A line for each series, with whiskers.
@@ -44,8 +42,7 @@ pub enum FigureKind {
 }
 
 /// An axis.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Axis {
     /// Quantity of the axis: `load`, `99th percentile`.
     pub label: String,
@@ -58,8 +55,7 @@ pub struct Axis {
 }
 
 /// Scale of numbers on an axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Equal distances for equal differences.
@@ -70,8 +66,7 @@ pub enum Scale {
 }
 
 /// Points that belong together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
@@ -84,8 +79,7 @@ pub struct Series {
 }
 
 /// A point of a series: the median over its blocks, or a published value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Point {
     /// Position on the horizontal axis.
     pub x: X,

@@ -4,8 +4,7 @@ use spec::Spec;
 use super::X;
 
 /// The plan of a study, with everything filled in.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanRecord {
     /// Planned measurements of each point.
     pub blocks: u32,
@@ -24,8 +23,7 @@ pub struct PlanRecord {
 }
 
 /// One point of one series.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedPoint {
     /// The series.
     pub series: String,

@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A table, with the published rows next to ours.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Table {
     /// Its name within the study.
     pub id: String,
@@ -20,8 +19,7 @@ pub struct Table {
 }
 
 /// A row of a table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Row {
     /// Whether it comes from a publication and was not measured here.
     pub published: bool,
@@ -30,8 +28,7 @@ pub struct Row {
 }
 
 /// The content of a cell of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Entry {
     /// A quantity.
