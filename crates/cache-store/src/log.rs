@@ -66,7 +66,7 @@ pub(crate) const SEGMENTS_TO_KEEP: usize = 6;
 /// Shape: a segment that is in use is `active`, `keeping`, in `order`, being swept or about to be, or one of a large value.
 pub(crate) struct Log {
     pub(crate) records: Arc<Records>,
-    supply: Supply,
+    pub(crate) supply: Supply,
     pub(crate) segments: Vec<Segment>,
     /// The segment being appended to.
     pub(crate) active: usize,
@@ -157,24 +157,9 @@ impl Log {
         Arc::clone(&self.records)
     }
 
-    /// When segments may be written again.
-    pub(crate) fn epochs(&self) -> Arc<Epochs> {
-        self.supply.epochs()
-    }
-
     /// Segments that hold records or are ready for them.
     pub(crate) fn held(&self) -> usize {
         self.supply.held() - self.large_segments - self.supply.ready()
-    }
-
-    /// Segments that hold anything.
-    pub(crate) fn in_use(&self) -> usize {
-        self.supply.in_use()
-    }
-
-    /// The most that the memory may become. Units: bytes.
-    pub(crate) fn reach(&self) -> usize {
-        self.supply.reach()
     }
 
     /// Sets the memory: at once if it grows, step by step ([`Log::lower`]) if it shrinks. Fails if the system refuses.
@@ -187,21 +172,6 @@ impl Log {
         self.segments.resize(count.max(self.segments.len()), UNUSED);
         self.supply.set_memory(memory);
         true
-    }
-
-    /// Goes a step on to less memory.
-    pub(crate) fn lower(&mut self, index_bytes: usize) -> Lowered {
-        self.supply.lower(index_bytes)
-    }
-
-    /// Takes in the segments that no reader looks at any more.
-    pub(crate) fn settle(&mut self, index_bytes: usize) {
-        self.supply.settle(index_bytes);
-    }
-
-    /// Segments that contain only values that replies point at.
-    pub(crate) fn pinned(&self) -> usize {
-        self.supply.pinned()
     }
 
     /// Sets the current second, recorded for records appended from now on.
@@ -221,11 +191,6 @@ impl Log {
         self.segment_len() - self.segments[self.active].used
     }
 
-    /// Segments that are available without taking one back.
-    pub(crate) fn spare(&self, index_bytes: usize) -> usize {
-        self.supply.spare(index_bytes)
-    }
-
     /// Room left in the segment of kept records, if there is such a segment.
     pub(crate) fn room_to_keep(&self) -> Option<usize> {
         self.keeping.map(|segment| self.segment_len() - self.segments[segment].used)
@@ -238,16 +203,6 @@ impl Log {
             self.begin(self.active);
         }
         dead
-    }
-
-    /// Segments that only wait for their readers to leave.
-    pub(crate) fn leaving(&self) -> usize {
-        self.supply.leaving()
-    }
-
-    /// Whether any segment waits for its readers to leave.
-    pub(crate) fn awaits_readers(&self) -> bool {
-        self.supply.awaits_readers()
     }
 
     /// Starts an empty segment, if available.
@@ -298,11 +253,6 @@ impl Log {
             self.close(segment, index_bytes);
         }
         self.position_in(self.begun - 2, self.segments[self.active].used) - 1
-    }
-
-    /// For tests.
-    pub(crate) fn audit(&self, index_bytes: usize) {
-        self.supply.audit(index_bytes);
     }
 
     /// Marks all segments as possibly containing expired items.

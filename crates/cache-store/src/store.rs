@@ -167,9 +167,9 @@ impl Store {
             pool_bytes,
             thp_bytes,
             items: self.index.len() as u64,
-            segments: self.log.in_use() as u64,
-            pinned_segments: self.log.pinned() as u64,
-            spare_segments: self.log.spare(self.index.bytes()) as u64,
+            segments: self.log.supply.in_use() as u64,
+            pinned_segments: self.log.supply.pinned() as u64,
+            spare_segments: self.log.supply.spare(self.index.bytes()) as u64,
             index_bytes: self.index.bytes() as u64,
             index_buckets: self.index.homes() as u64,
             oldest: self.log.oldest(),
@@ -179,7 +179,7 @@ impl Store {
 
     /// The most that [`Store::set_memory`] may be asked for. Units: bytes.
     pub fn memory_max(&self) -> usize {
-        self.log.reach()
+        self.log.supply.reach()
     }
 
     /// Changes [`Config::memory`] to `memory` bytes; returns whether it could.
@@ -191,7 +191,7 @@ impl Store {
     /// Bounds: at least two segments, at most [`Store::memory_max`]. Errors: also false if the system refuses.
     pub fn set_memory(&mut self, memory: usize) -> bool {
         let least = self.log.segment_len() * SEGMENTS_MIN;
-        (least..=self.log.reach()).contains(&memory) && self.log.set_memory(memory)
+        (least..=self.log.supply.reach()).contains(&memory) && self.log.set_memory(memory)
     }
 
     /// Counters only, without the gauges that [`Store::stats`] adds.

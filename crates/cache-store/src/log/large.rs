@@ -1,6 +1,6 @@
 //! Large values: which segments they have, and how adjacent ones are found for another.
 
-use super::{Backed, Log, Segment};
+use super::{Log, Segment};
 use crate::extent::{Extent, Run};
 use crate::hash::KeyHash;
 
@@ -126,11 +126,6 @@ impl Log {
         (best.0 < BLOCKED).then_some(Run { first: best.1, count })
     }
 
-    /// Gathers adjacent segments from now on.
-    pub(crate) fn begin_window(&mut self, run: Run) {
-        self.supply.begin_window(run);
-    }
-
     /// Aborts gathering; segments taken out of their queues for it return to the front, to go next.
     pub(crate) fn end_window(&mut self, taken_out: &[usize], index_bytes: usize) {
         for &segment in taken_out {
@@ -154,21 +149,6 @@ impl Log {
     /// Whether all that are gathered are empty.
     pub(crate) fn is_window_ready(&self) -> bool {
         self.supply.window().is_some_and(|run| run.count == self.supply.ready())
-    }
-
-    /// See [`Supply::wait_for_window`](super::supply::Supply::wait_for_window).
-    pub(crate) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
-        self.supply.wait_for_window(index_bytes)
-    }
-
-    /// See [`Supply::is_window_pinned`](super::supply::Supply::is_window_pinned).
-    pub(crate) fn is_window_pinned(&self) -> bool {
-        self.supply.is_window_pinned()
-    }
-
-    /// See [`Supply::back_window`](super::supply::Supply::back_window).
-    pub(crate) fn back_window(&mut self, index_bytes: usize) -> Backed {
-        self.supply.back_window(index_bytes)
     }
 
     /// Takes the segments that are gathered, and are in line, out of it.

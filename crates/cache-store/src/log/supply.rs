@@ -24,7 +24,7 @@ const PAUSES_TO_RESTART: u32 = 10;
 ///
 /// The segments of a large value go that way together. While adjacent ones are gathered for another, gathered segments
 /// that become free wait in a [`Window`].
-pub(super) struct Supply {
+pub(crate) struct Supply {
     records: Arc<Records>,
     epochs: Arc<Epochs>,
     /// Current memory limit of segments and index. Units: bytes.
@@ -113,7 +113,7 @@ impl Supply {
     }
 
     /// The most that the memory may become. Units: bytes.
-    pub(super) fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         self.memory.max(self.target).max(self.records.reach() * self.records.segment_len())
     }
 
@@ -128,7 +128,7 @@ impl Supply {
     ///
     /// Free segments are given to the system before the next is emptied, so that a write finds the same as without
     /// shrinking: memory that is full, and one segment after the other being reclaimed.
-    pub(super) fn lower(&mut self, index_bytes: usize) -> Lowered {
+    pub(crate) fn lower(&mut self, index_bytes: usize) -> Lowered {
         if self.memory <= self.target {
             return Lowered::Done;
         }
@@ -157,7 +157,7 @@ impl Supply {
         self.window = None;
     }
 
-    pub(super) fn epochs(&self) -> Arc<Epochs> {
+    pub(crate) fn epochs(&self) -> Arc<Epochs> {
         Arc::clone(&self.epochs)
     }
 
@@ -172,14 +172,14 @@ impl Supply {
     }
 
     /// Segments that hold anything.
-    pub(super) fn in_use(&self) -> usize {
+    pub(crate) fn in_use(&self) -> usize {
         let leaving: usize = self.leaving.iter().map(|(gone, _)| gone.run.count).sum();
         let pinned: usize = self.pinned.iter().map(|gone| gone.run.count).sum();
         self.held() - self.free.len() - self.ready() - leaving - pinned
     }
 
     /// Segments that only replies point into.
-    pub(super) fn pinned(&self) -> usize {
+    pub(crate) fn pinned(&self) -> usize {
         self.held_by_replies().map(|gone| gone.run.count).sum()
     }
 
@@ -198,19 +198,19 @@ impl Supply {
     }
 
     /// Segments that only wait for their readers to leave.
-    pub(super) fn leaving(&self) -> usize {
+    pub(crate) fn leaving(&self) -> usize {
         let window = self.window.as_ref().map_or(Run { first: 0, count: 0 }, |window| window.run);
         self.leaving.iter().map(|(gone, _)| gone.run.count - gone.run.overlap(window)).sum()
     }
 
     /// Whether any segment waits for its readers to leave.
-    pub(super) fn awaits_readers(&self) -> bool {
+    pub(crate) fn awaits_readers(&self) -> bool {
         !self.leaving.is_empty()
     }
 
     /// Segments that are available without taking one back, though readers may still look at some. Not those that are
     /// pinned: a reply may wait for others before it.
-    pub(super) fn spare(&self, index_bytes: usize) -> usize {
+    pub(crate) fn spare(&self, index_bytes: usize) -> usize {
         self.free.len() + self.leaving() + self.growth(index_bytes)
     }
 
@@ -275,7 +275,7 @@ impl Supply {
     }
 
     /// Waits a little for readers if all segments of the window are empty or leaving; returns whether waiting longer may help.
-    pub(super) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
+    pub(crate) fn wait_for_window(&mut self, index_bytes: usize) -> bool {
         let Some(window) = &self.window else { return true };
         let mut leaving = self.leaving.iter().filter(|(gone, _)| gone.run.overlap(window.run) > 0);
         let here: usize = leaving.clone().map(|(gone, _)| gone.run.overlap(window.run)).sum();
@@ -289,7 +289,7 @@ impl Supply {
     }
 
     /// Frees segments that no reader sees any more, and no reply points into.
-    pub(super) fn settle(&mut self, index_bytes: usize) {
+    pub(crate) fn settle(&mut self, index_bytes: usize) {
         while let Some(&(gone, since)) = self.leaving.front()
             && self.epochs.is_over(since)
         {
@@ -333,7 +333,7 @@ impl Supply {
     }
 
     /// From now on these segments are gathered, and given to no other purpose.
-    pub(super) fn begin_window(&mut self, run: Run) {
+    pub(crate) fn begin_window(&mut self, run: Run) {
         debug_assert!(self.window.is_none());
         for segment in self.taken..run.segments().end.max(self.taken) {
             // Their provided pages stay, see `resident`.
@@ -368,13 +368,13 @@ impl Supply {
     }
 
     /// Whether replies point into segments of the window, so that it is unknown when they will be empty.
-    pub(super) fn is_window_pinned(&self) -> bool {
+    pub(crate) fn is_window_pinned(&self) -> bool {
         let window = self.window().unwrap_or(Run { first: 0, count: 0 });
         self.held_by_replies().any(|gone| gone.run.overlap(window) > 0)
     }
 
     /// Gives the empty segments of the window pages.
-    pub(super) fn back_window(&mut self, index_bytes: usize) -> Backed {
+    pub(crate) fn back_window(&mut self, index_bytes: usize) -> Backed {
         while let Some(segment) = self.window.as_ref().and_then(|window| window.bare.last().copied()) {
             while self.growth(index_bytes) == 0 {
                 // The memory of another for it.
@@ -414,7 +414,7 @@ impl Supply {
     }
 
     /// Checks the segments held against the limit; for tests.
-    pub(super) fn audit(&self, index_bytes: usize) {
+    pub(crate) fn audit(&self, index_bytes: usize) {
         let length = self.records.segment_len();
         // The index grows by a piece of buckets and by one of overflow buckets before a segment is given up for it.
         let bound = self.memory + 2 * (64 << 10) + length;

@@ -21,7 +21,7 @@ impl Store {
         assert_eq!(large_segments, self.log.large_in_use(), "segments of large values");
         assert_eq!(
             numbers.len() + large_segments,
-            self.log.in_use(),
+            self.log.supply.in_use(),
             "every segment in use is somewhere, and once: {numbers:?}"
         );
         for &number in &numbers {
@@ -67,6 +67,6 @@ impl Store {
         assert_eq!(live, self.index.len(), "every entry of the index has its record");
         assert_eq!(reservations, self.reservations, "reservations that stand");
         assert_eq!(bytes, self.stats.bytes, "bytes of live records");
-        self.log.audit(self.index.bytes());
+        self.log.supply.audit(self.index.bytes());
     }
 }

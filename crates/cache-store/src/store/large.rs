@@ -283,7 +283,7 @@ impl Store {
                 Claimed::NotYet(again) => claim = again,
                 Claimed::Refused => return None,
             }
-            if !(0..WAITS_MAX).any(|_| self.log.wait_for_window(self.index.bytes())) {
+            if !(0..WAITS_MAX).any(|_| self.log.supply.wait_for_window(self.index.bytes())) {
                 break;
             }
         }
@@ -329,7 +329,7 @@ impl Store {
             run = self.window(count, spared);
         }
         let Some(run) = run else { return false };
-        self.log.begin_window(run);
+        self.log.supply.begin_window(run);
         self.gathering = Some(Gathering { number: claim.number, taken_out: Vec::new(), spared });
         true
     }
@@ -353,7 +353,7 @@ impl Store {
         let may_lose = self.policy != Policy::Never;
         loop {
             let index_bytes = self.index.bytes();
-            self.log.settle(index_bytes);
+            self.log.supply.settle(index_bytes);
             if self.log.is_window_ready() {
                 return true;
             }
@@ -372,12 +372,12 @@ impl Store {
                 self.evict_large(position, now);
                 continue;
             }
-            match self.log.back_window(self.index.bytes()) {
+            match self.log.supply.back_window(self.index.bytes()) {
                 Backed::Whole => {}
                 Backed::Short => return may_lose && self.sweep_or_wait(now),
                 Backed::Refused => return false,
             }
-            if self.log.is_window_pinned() {
+            if self.log.supply.is_window_pinned() {
                 // A reply may wait for a client that does not read; others may be had.
                 self.end_gathering();
                 return self.begin_gathering(claim, now);
@@ -388,7 +388,7 @@ impl Store {
 
     /// Continues a sweep; returns whether waiting may help, also if readers will soon leave all candidates.
     fn sweep_or_wait(&mut self, now: u32) -> bool {
-        self.sweep(STEP, now) || self.log.awaits_readers()
+        self.sweep(STEP, now) || self.log.supply.awaits_readers()
     }
 
     /// Starts emptying the next gathered segment, if any, or continues the current one.

@@ -39,6 +39,6 @@ impl Store {
 
     /// The view for readers on other threads; for as many readers as its [`Epochs`](crate::Epochs) has places.
     pub fn view(&self) -> View {
-        View { shared: Arc::clone(&self.shared), epochs: self.log.epochs() }
+        View { shared: Arc::clone(&self.shared), epochs: self.log.supply.epochs() }
     }
 }

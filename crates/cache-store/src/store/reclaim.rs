@@ -141,7 +141,7 @@ impl Store {
         }
         let mut waits = 0;
         while !self.log.advance(self.index.bytes()) {
-            if waits < WAITS_MAX && self.log.leaving() >= LEAVING_MAX {
+            if waits < WAITS_MAX && self.log.supply.leaving() >= LEAVING_MAX {
                 // Another one would be there no sooner.
                 waits += 1;
                 continue;
@@ -155,7 +155,7 @@ impl Store {
         }
         self.effort.next(self.log.segment_len());
         // The first segment for kept records has to exist before the first segment is reclaimed.
-        if self.keeps() && self.log.keeping.is_none() && self.log.spare(self.index.bytes()) <= 1 {
+        if self.keeps() && self.log.keeping.is_none() && self.log.supply.spare(self.index.bytes()) <= 1 {
             self.log.advance_to_keep(self.index.bytes());
         }
         true
@@ -170,13 +170,14 @@ impl Store {
         let to_keep = self.log.room_to_keep().map_or_else(|| self.keeps(), |room| room * 2 < length);
         let needed = usize::from(self.log.room() * PACE <= self.effort.expected(length) + LATE * length)
             + usize::from(to_keep);
-        needed > 0 && self.log.spare(self.index.bytes()) < needed
+        needed > 0 && self.log.supply.spare(self.index.bytes()) < needed
     }
 
     /// Whether the time left before the active segment is full barely suffices to empty the current segment and
     /// another, and they are needed.
     pub(super) fn is_late(&self) -> bool {
-        self.log.room() * PACE < LATE * self.log.segment_len() && self.log.spare(self.index.bytes()) == 0
+        self.log.room() * PACE < LATE * self.log.segment_len()
+            && self.log.supply.spare(self.index.bytes()) == 0
     }
 
     /// Counts an item as garbage, the segments of a large value with it.
@@ -337,7 +338,8 @@ impl Store {
     /// Whether there is room for all live items of a segment.
     fn can_keep(&self, segment: usize) -> bool {
         let room = self.log.room_to_keep().unwrap_or(0);
-        self.log.segments[segment].live_bytes * 33 / 32 <= room || self.log.spare(self.index.bytes()) > 0
+        self.log.segments[segment].live_bytes * 33 / 32 <= room
+            || self.log.supply.spare(self.index.bytes()) > 0
     }
 
     /// The segment with the fewest live bytes, if moving them is better than dropping live items elsewhere.

@@ -50,7 +50,7 @@ impl Store {
     pub fn tend(&mut self, now: u32) -> bool {
         self.tick(now);
         self.age(now);
-        self.log.settle(self.index.bytes());
+        self.log.supply.settle(self.index.bytes());
         self.take_in_lost();
         let shrinks = self.shrink(now);
         if self.walk.at == 0 && !self.find_ended(now) {
@@ -76,7 +76,7 @@ impl Store {
 
     /// Continues shrinking, if a lower limit is set; returns whether there is more to do.
     fn shrink(&mut self, now: u32) -> bool {
-        match self.log.lower(self.index.bytes()) {
+        match self.log.supply.lower(self.index.bytes()) {
             Lowered::Done => false,
             Lowered::More => true,
             Lowered::Full => self.policy != Policy::Never && self.sweep(STEP_TO_LESS, now),
