@@ -80,11 +80,6 @@ impl People {
         names::append(user, out);
     }
 
-    /// The user with this name; `None` for any other text.
-    pub fn user_of(&self, name: &str) -> Option<u32> {
-        names::user_of(name).filter(|user| *user < self.users)
-    }
-
     /// The display name of a user; several may share one.
     pub fn display(&self, user: u32) -> String {
         names::display(self.seed, user)
