@@ -78,10 +78,7 @@ pub struct Load {
 
 /// Sessions with all agents of a load. Dropping it ends them, and the agents' generators.
 pub struct Coordinator {
-    links: Vec<Link>,
-    heard: mpsc::Receiver<Heard>,
-    /// For each disconnected agent, the reason.
-    gone: Vec<Option<String>>,
+    members: Members,
     /// The first comparison with each agent, the reference of its drift.
     first: Vec<Comparison>,
     runtime: Runtime,
@@ -100,29 +97,26 @@ impl Coordinator {
         // A separate thread keeps sending beats while the coordinator is busy.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let mut coordinator =
-            Coordinator { links: Vec::new(), heard, gone: Vec::new(), first: Vec::new(), runtime };
+        let members = Members { links: Vec::new(), heard, gone: vec![None; config.agents.len()] };
+        let mut coordinator = Coordinator { members, first: Vec::new(), runtime };
         for (i, address) in config.agents.iter().enumerate() {
             let link = coordinator.runtime.block_on(Link::open(i, address, config, tell.clone()))?;
-            coordinator.links.push(link);
+            coordinator.members.links.push(link);
         }
         drop(tell);
-        coordinator.gone = vec![None; coordinator.links.len()];
-        let Coordinator { links, heard, gone, runtime, .. } = &mut coordinator;
-        coordinator.first = runtime.block_on(Members { links, heard, gone }.compare_all())?;
+        coordinator.first = coordinator.runtime.block_on(coordinator.members.compare_all())?;
         Ok(coordinator)
     }
 
     /// Names of the agents in messages.
     pub fn agents(&self) -> Vec<String> {
-        self.links.iter().map(Link::label).collect()
+        self.members.links.iter().map(Link::label).collect()
     }
 
     /// Plans, applies or undoes knobs on every agent's machine; returns each agent's reply or error. The knobs are
     /// reverted when the sessions end.
     pub fn tune(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
-        let Coordinator { links, heard, gone, runtime, .. } = self;
-        runtime.block_on(Members { links, heard, gone }.tune_all(tune))
+        self.runtime.block_on(self.members.tune_all(tune))
     }
 
     /// Runs one load and returns each agent's recording; `live` gets the agents' live lines, with the agent's number.
@@ -136,19 +130,18 @@ impl Coordinator {
         stop: &AtomicBool,
         mut live: impl FnMut(usize, &str),
     ) -> Result<Outcome, Error> {
-        assert_eq!(load.specs.len(), self.links.len(), "one specification for each agent");
-        let Coordinator { links, heard, gone, first, runtime } = self;
-        let members = Members { links, heard, gone };
-        runtime.block_on(Run::new(members, load, stop, &mut live).run(first))
+        assert_eq!(load.specs.len(), self.members.links.len(), "one specification for each agent");
+        let run = Run::new(&mut self.members, load, stop, &mut live);
+        self.runtime.block_on(run.run(&self.first))
     }
 }
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
         // The readers stop waiting for room in the channel.
-        self.heard.close();
-        while self.heard.try_recv().is_ok() {}
-        let links = std::mem::take(&mut self.links);
+        self.members.heard.close();
+        while self.members.heard.try_recv().is_ok() {}
+        let links = std::mem::take(&mut self.members.links);
         self.runtime.block_on(async {
             let closing: Vec<_> =
                 links.into_iter().map(|link| tokio::spawn(link.close(CLOSE_WAIT))).collect();

@@ -23,15 +23,3 @@ pub trait Generators: Send + Sync + 'static {
     /// The coordinator disconnected or finished: reverts its knobs. Its generator has already ended.
     fn leave(&self, session: u64);
 }
-
-/// Line by which a generator reports that it is ready.
-pub(crate) const READY: &str = "ready";
-/// Prefix of lines that are forwarded.
-pub(crate) const LIVE: &str = "{\"live\"";
-/// Line on a generator's standard input that stops it.
-pub(crate) const STOP: &str = "stop";
-
-/// Line on a generator's standard input that starts it.
-pub(crate) fn start_line(at_ns: u64) -> String {
-    format!("start {at_ns}")
-}

@@ -11,8 +11,9 @@ use prost::{Message, Oneof};
 ///
 /// 2 added the role of a server; 3 the device that knobs act on; 4 describes generators and servers by specifications;
 /// 5 serves, halts and resumes single services and reports their use of resources; 6 watches them and their machine
-/// during a trial, lists the probes available there, and changes knobs of a generator's machine.
-pub const PROTOCOL: u32 = 6;
+/// during a trial, lists the probes available there, and changes knobs of a generator's machine; 7 has an order for each
+/// task, and no messages around single numbers and texts.
+pub const PROTOCOL: u32 = 7;
 
 /// The version of this program, sent to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -21,7 +22,7 @@ pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
     /// The order; `None` for a kind that this version does not know.
-    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     pub order: Option<Order>,
 }
 
@@ -31,24 +32,24 @@ pub enum Order {
     /// The first message of a session.
     #[prost(message, tag = "1")]
     Hello(Hello),
-    /// Requests the agent's clock.
-    #[prost(message, tag = "2")]
-    Ping(Ping),
-    /// Starts a task, which sends [`Event::Ready`] and then waits.
+    /// Requests the agent's clock; the number is returned in the reply.
+    #[prost(uint64, tag = "2")]
+    Ping(u64),
+    /// Prepares the task of one of several generators, which sends [`Event::Ready`] and then waits.
     #[prost(message, tag = "3")]
-    Prepare(Prepare),
-    /// Starts the task that is ready.
-    #[prost(message, tag = "4")]
-    Start(Start),
+    Generate(Generate),
+    /// Starts the generator that is ready, at this time by the agent's clock. Units: ns.
+    #[prost(uint64, tag = "4")]
+    Start(u64),
     /// Ends the task but keeps its measurements.
     #[prost(message, tag = "5")]
     Stop(()),
     /// Keeps the session alive.
     #[prost(message, tag = "6")]
     Beat(()),
-    /// Starts the halted server of the task again.
-    #[prost(message, tag = "7")]
-    Resume(Resume),
+    /// Starts the halted server of the task again; the text is as [`Serve::called`].
+    #[prost(string, tag = "7")]
+    Resume(String),
     /// Requests facts about the agent's machine.
     #[prost(message, tag = "8")]
     Facts(()),
@@ -64,6 +65,9 @@ pub enum Order {
     /// Observes the task's server and its machine during a trial.
     #[prost(message, tag = "12")]
     Watch(Watch),
+    /// Runs the server under test as the task.
+    #[prost(message, tag = "13")]
+    Serve(Serve),
 }
 
 /// Introduces the coordinator.
@@ -83,33 +87,6 @@ pub struct Hello {
     pub lease_ms: u64,
 }
 
-/// A request for the time.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Ping {
-    /// Number of the ping, returned in the reply.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-}
-
-/// A task to prepare.
-#[derive(Clone, PartialEq, Message)]
-pub struct Prepare {
-    /// The task. Tags from 3 on are free, such as for probes.
-    #[prost(oneof = "Task", tags = "1, 2")]
-    pub task: Option<Task>,
-}
-
-/// A task for an agent.
-#[derive(Clone, PartialEq, Oneof)]
-pub enum Task {
-    /// Be one of several generators.
-    #[prost(message, tag = "1")]
-    Generate(Generate),
-    /// Run the server under test.
-    #[prost(message, tag = "2")]
-    Serve(Serve),
-}
-
 /// A server to run, which is ready when the agent reports it; its recording is its log.
 #[derive(Clone, PartialEq, Message)]
 pub struct Serve {
@@ -124,14 +101,6 @@ pub struct Serve {
     pub services: Vec<String>,
     /// Addresses of remote services that these services call, as JSON; empty without such services.
     #[prost(string, tag = "4")]
-    pub called: String,
-}
-
-/// Starts the server again.
-#[derive(Clone, PartialEq, Message)]
-pub struct Resume {
-    /// As [`Serve::called`].
-    #[prost(string, tag = "1")]
     pub called: String,
 }
 
@@ -183,14 +152,6 @@ pub struct Generate {
     pub shares: u32,
 }
 
-/// When to begin.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Start {
-    /// Start time by the agent's clock. Units: ns.
-    #[prost(uint64, tag = "1")]
-    pub at_ns: u64,
-}
-
 /// From the agent to the coordinator.
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
@@ -229,9 +190,9 @@ pub enum Event {
     /// The reply to [`Order::Facts`], [`Order::Tune`], [`Order::Usage`] and [`Order::Watch`].
     #[prost(message, tag = "9")]
     Answer(Answer),
-    /// The server of the task is halted.
-    #[prost(message, tag = "10")]
-    Halted(Halted),
+    /// The server of the task is halted, and the stop took this long. Units: ns.
+    #[prost(uint64, tag = "10")]
+    Halted(u64),
 }
 
 /// A server that runs.
@@ -243,14 +204,6 @@ pub struct Serving {
     /// Duration of its start. Units: ns.
     #[prost(uint64, tag = "3")]
     pub start_ns: u64,
-}
-
-/// A halted server.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Halted {
-    /// Duration of the stop. Units: ns.
-    #[prost(uint64, tag = "1")]
-    pub stop_ns: u64,
 }
 
 /// A reply.
@@ -315,6 +268,15 @@ impl From<Event> for FromAgent {
     }
 }
 
+/// The reply to an order, or the reason of a refusal.
+impl From<Result<String, String>> for Event {
+    fn from(said: Result<String, String>) -> Event {
+        let refused = said.is_err();
+        let (Ok(text) | Err(text)) = said;
+        Event::Answer(Answer { text, refused })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,7 +288,6 @@ mod tests {
         let later = [0x7a, 0x02, 0x08, 0x01];
         assert_eq!(ToAgent::decode(&later[..]).unwrap(), ToAgent { order: None });
         assert_eq!(FromAgent::decode(&later[..]).unwrap(), FromAgent { event: None });
-        assert_eq!(Prepare::decode(&later[..]).unwrap(), Prepare { task: None });
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::comparison::Pings;
 use crate::coordinator::{AgentConfig, Heard, Link};
-use crate::message::{Event, Order, Ping, Prepare, Resume, Serve, Serving, Task, Tune, Watch};
+use crate::message::{Event, Order, Serve, Serving, Tune, Watch};
 use crate::{Comparison, Error};
 
 /// Capacity of the queue of received messages.
@@ -62,7 +62,7 @@ impl Tenant {
     /// Errors: the agent refuses, fails, or disconnected.
     pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
         self.gone = None;
-        self.say(Order::Prepare(Prepare { task: Some(Task::Serve(serve)) }));
+        self.say(Order::Serve(serve));
         let serving = self.serving(within, "serving")?;
         // The one of before has ended, and nothing of it comes after this.
         self.late[1] = false;
@@ -75,7 +75,7 @@ impl Tenant {
     pub fn halt(&mut self) -> Result<u64, Error> {
         self.say(Order::Halt(()));
         self.until(STOP_WAIT, "halted", |event, _| match event {
-            Event::Halted(halted) => Some(Ok(halted.stop_ns)),
+            Event::Halted(stop_ns) => Some(Ok(stop_ns)),
             Event::Failed(why) => Some(Err(why)),
             _ => None,
         })
@@ -83,7 +83,7 @@ impl Tenant {
 
     /// Starts a halted server again; `called` as in [`Serve::called`]. Errors: the same as of [`Tenant::serve`].
     pub fn resume(&mut self, called: String, within: Duration) -> Result<Serving, Error> {
-        self.say(Order::Resume(Resume { called }));
+        self.say(Order::Resume(called));
         self.serving(within, "serving again")
     }
 
@@ -110,7 +110,7 @@ impl Tenant {
     fn compare(&mut self) -> Result<Comparison, Error> {
         let mut pings = Pings::new();
         while let Some(number) = pings.ask() {
-            self.say(Order::Ping(Ping { number }));
+            self.say(Order::Ping(number));
             self.until(PING_WAIT, "telling the time", |event, at_ns| match event {
                 Event::Pong(pong) => pings.answered(&pong, at_ns).then_some(Ok(())),
                 _ => None,

@@ -174,15 +174,11 @@ async fn introduce(address: &str, channel: Channel, config: &AgentConfig) -> Res
 
 /// The status message, with its cause if the transport gave one.
 fn said(status: &Status) -> String {
-    if status.message().is_empty() { status.code().description().into() } else { in_full_status(status) }
-}
-
-fn in_full_status(status: &Status) -> String {
-    match std::error::Error::source(status) {
-        Some(cause) => {
-            let cause = in_full(cause);
-            if cause.contains(status.message()) { cause } else { format!("{}: {cause}", status.message()) }
-        }
-        None => status.message().into(),
+    let message = status.message();
+    if message.is_empty() {
+        return status.code().description().into();
     }
+    let Some(cause) = std::error::Error::source(status) else { return message.into() };
+    let cause = in_full(cause);
+    if cause.contains(message) { cause } else { format!("{message}: {cause}") }
 }

@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::link::{Heard, Link};
 use crate::comparison::Pings;
-use crate::message::{Event, Order, Ping, Tune};
+use crate::message::{Event, Order, Tune};
 use crate::tenant::TUNE_WAIT;
 use crate::{Comparison, Error};
 
@@ -13,14 +13,14 @@ use crate::{Comparison, Error};
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 
 /// The agents of a load, and the queue of their messages.
-pub(super) struct Members<'a> {
-    pub(super) links: &'a [Link],
-    pub(super) heard: &'a mut mpsc::Receiver<Heard>,
+pub(super) struct Members {
+    pub(super) links: Vec<Link>,
+    pub(super) heard: mpsc::Receiver<Heard>,
     /// For each disconnected agent, the reason.
-    pub(super) gone: &'a mut [Option<String>],
+    pub(super) gone: Vec<Option<String>>,
 }
 
-impl Members<'_> {
+impl Members {
     /// The next message, by `deadline`. An agent that disconnected is remembered.
     pub(super) async fn next(&mut self, deadline: Instant) -> Option<Heard> {
         let heard = timeout_at(deadline, self.heard.recv()).await.ok()??;
@@ -33,7 +33,7 @@ impl Members<'_> {
     /// The first agent that disconnected, as an error of a load that had not begun.
     pub(super) fn all_there(&self) -> Result<(), Error> {
         let gone = |(link, gone): (&Link, &Option<String>)| Some((link.label(), gone.clone()?));
-        match self.links.iter().zip(&*self.gone).find_map(gone) {
+        match self.links.iter().zip(&self.gone).find_map(gone) {
             Some((agent, why)) => Err(Error::LostEarly { agent, why }),
             None => Ok(()),
         }
@@ -51,20 +51,32 @@ impl Members<'_> {
 
     async fn tune(&mut self, agent: usize, tune: &Tune) -> Result<String, String> {
         self.links[agent].say(Order::Tune(tune.clone())).await;
-        let deadline = Instant::now() + TUNE_WAIT;
-        loop {
-            if let Some(why) = &self.gone[agent] {
-                return Err(why.clone());
-            }
-            let heard = self.next(deadline).await;
-            let heard = heard.ok_or_else(|| format!("it did not answer within {TUNE_WAIT:?}"))?;
-            match heard.what {
-                Ok(Event::Answer(answer)) if heard.agent == agent => {
-                    return if answer.refused { Err(answer.text) } else { Ok(answer.text) };
-                }
-                _ => {}
+        let answered = self.until(agent, Instant::now() + TUNE_WAIT, |event, _| match event {
+            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
+            Event::Answer(answer) => Some(Ok(answer.text)),
+            _ => None,
+        });
+        let late = || format!("it did not answer within {TUNE_WAIT:?}");
+        answered.await.unwrap_or_else(|| Err(self.gone[agent].clone().unwrap_or_else(late)))
+    }
+
+    /// Waits by `deadline` for an event of one agent that `take` accepts, and passes it the time of arrival; `None` if
+    /// the agent disconnected or is late. Ignores messages of other agents.
+    async fn until<T>(
+        &mut self,
+        agent: usize,
+        deadline: Instant,
+        mut take: impl FnMut(Event, u64) -> Option<T>,
+    ) -> Option<T> {
+        while self.gone[agent].is_none() {
+            let heard = self.next(deadline).await?;
+            if let (true, Ok(event)) = (heard.agent == agent, heard.what)
+                && let Some(taken) = take(event, heard.at_ns)
+            {
+                return Some(taken);
             }
         }
+        None
     }
 
     /// Compares the clocks of all agents, one after the other so that they do not wait for each other.
@@ -82,26 +94,17 @@ impl Members<'_> {
         Ok(comparisons)
     }
 
-    /// Compares the clock of one agent; `None` if it disconnected or does not reply.
-    ///
-    /// Ignores messages of other agents, since this runs only before and after a load.
+    /// Compares the clock of one agent, before or after a load; `None` if it disconnected or does not reply.
     pub(super) async fn compare(&mut self, agent: usize) -> Option<Comparison> {
         let deadline = Instant::now() + COMPARE_WAIT;
         let mut pings = Pings::new();
         while let Some(number) = pings.ask() {
-            self.links[agent].say(Order::Ping(Ping { number })).await;
-            loop {
-                if self.gone[agent].is_some() {
-                    return None;
-                }
-                let heard = self.next(deadline).await?;
-                match heard.what {
-                    Ok(Event::Pong(pong)) if heard.agent == agent && pings.answered(&pong, heard.at_ns) => {
-                        break;
-                    }
-                    _ => {}
-                }
-            }
+            self.links[agent].say(Order::Ping(number)).await;
+            let answered = self.until(agent, deadline, |event, at_ns| match event {
+                Event::Pong(pong) => pings.answered(&pong, at_ns).then_some(()),
+                _ => None,
+            });
+            answered.await?;
         }
         pings.compared()
     }

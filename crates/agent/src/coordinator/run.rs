@@ -7,7 +7,7 @@ use super::link::Heard;
 use super::members::Members;
 use super::{ClockReport, Load, Outcome, Part};
 use crate::clock::monotonic_ns;
-use crate::message::{Event, Generate, Order, Prepare, Start, Task};
+use crate::message::{Event, Generate, Order};
 use crate::service::LARGEST_RECORDING;
 use crate::{Comparison, Drift, Error};
 
@@ -34,7 +34,7 @@ enum Progress {
 
 /// One load, from the order to prepare to the last recording.
 pub(super) struct Run<'a, 'b> {
-    members: Members<'a>,
+    members: &'a mut Members,
     load: &'a Load,
     stop: &'a AtomicBool,
     live: &'b mut dyn FnMut(usize, &str),
@@ -43,7 +43,7 @@ pub(super) struct Run<'a, 'b> {
 
 impl<'a, 'b> Run<'a, 'b> {
     pub(super) fn new(
-        members: Members<'a>,
+        members: &'a mut Members,
         load: &'a Load,
         stop: &'a AtomicBool,
         live: &'b mut dyn FnMut(usize, &str),
@@ -55,22 +55,13 @@ impl<'a, 'b> Run<'a, 'b> {
     /// Runs it; the drift is measured against `first`.
     pub(super) async fn run(mut self, first: &[Comparison]) -> Result<Outcome, Error> {
         self.members.all_there()?;
-        if let Err(error) = self.prepare().await {
-            self.end_all().await;
-            return Err(error);
-        }
-        let at_start = match self.members.compare_all().await {
-            Ok(comparisons) => comparisons,
+        let (start_ns, at_start) = match self.generate().await {
+            Ok(generated) => generated,
             Err(error) => {
                 self.end_all().await;
                 return Err(error);
             }
         };
-        let start_ns = self.start(&at_start).await;
-        if let Err(error) = self.collect().await {
-            self.end_all().await;
-            return Err(error);
-        }
         let mut clocks = Vec::new();
         for (agent, at_start) in at_start.into_iter().enumerate() {
             let at_end = self.members.compare(agent).await;
@@ -80,12 +71,21 @@ impl<'a, 'b> Run<'a, 'b> {
         Ok(self.outcome(start_ns, clocks))
     }
 
+    /// Starts all generators and waits until they have ended; returns the start time, and the clocks right before.
+    async fn generate(&mut self) -> Result<(u64, Vec<Comparison>), Error> {
+        self.prepare().await?;
+        let at_start = self.members.compare_all().await?;
+        let start_ns = self.start(&at_start).await;
+        self.collect().await?;
+        Ok((start_ns, at_start))
+    }
+
     /// Starts every agent's generator, and waits until all are ready.
     async fn prepare(&mut self) -> Result<(), Error> {
         let shares = self.members.links.len() as u32;
         for (share, link) in self.members.links.iter().enumerate() {
             let generate = Generate { spec: self.load.specs[share].clone(), share: share as u32, shares };
-            link.say(Order::Prepare(Prepare { task: Some(Task::Generate(generate)) })).await;
+            link.say(Order::Generate(generate)).await;
         }
         let deadline = Instant::now() + self.load.prepare_within;
         loop {
@@ -122,7 +122,7 @@ impl<'a, 'b> Run<'a, 'b> {
         // An order takes one direction; the stated error is half of an exchange.
         let start_ns = monotonic_ns() + MARGIN.as_nanos() as u64 + 4 * slowest;
         for ((link, clock), progress) in self.members.links.iter().zip(clocks).zip(&mut self.progress) {
-            link.say(Order::Start(Start { at_ns: clock.there(start_ns) })).await;
+            link.say(Order::Start(clock.there(start_ns))).await;
             *progress = Progress::Running(Vec::new());
         }
         start_ns

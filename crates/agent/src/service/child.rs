@@ -9,8 +9,7 @@ use launch::{Process, Spec};
 use tempfile::TempDir;
 use tokio::sync::mpsc as channel;
 
-use crate::generators::{LIVE, READY, STOP, start_line};
-use crate::message::{Serving, Watch};
+use crate::message::{Event, Order};
 
 /// Polling interval for orders until the load has begun: the start is announced at least 15 times as long ahead.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,26 +29,10 @@ pub(super) struct Child {
     told: channel::Receiver<ChildEvent>,
 }
 
-pub(super) enum Order {
-    Start(u64),
-    Halt,
-    Resume(String),
-    Usage,
-    Watch(Watch),
-    Stop,
-}
-
 /// An event of a child.
-#[derive(Debug, PartialEq)]
 pub(super) enum ChildEvent {
-    Ready,
-    Live(String),
-    /// A server accepts connections.
-    Serving(Serving),
-    /// It was halted, and the time that this took. Units: ns.
-    Halted(u64),
-    /// The reply to an order, or an error.
-    Said(Result<String, String>),
+    /// For the coordinator.
+    Told(Event),
     /// It ended and was reaped: its recording, or why it is missing.
     Ended(Result<Vec<u8>, String>),
 }
@@ -82,7 +65,7 @@ impl Child {
         Ok(Child { orders, told })
     }
 
-    /// Sends an order: start at a moment of `CLOCK_MONOTONIC`, stop and keep the measurements, halt, resume, or report.
+    /// Sends an order, with times by `CLOCK_MONOTONIC`.
     pub(super) fn order(&self, order: Order) {
         // A worker that has ended has reported it, or `next` will.
         let _ = self.orders.send(order);
@@ -153,24 +136,24 @@ impl Worker {
             Order::Start(at_ns) => {
                 self.started = true;
                 // If it has ended, its exit reports so.
-                let _ = self.process.write_line(&start_line(at_ns));
+                let _ = self.process.write_line(&format!("start {at_ns}"));
             }
-            // A generator has no server.
-            Order::Halt | Order::Resume(_) | Order::Usage | Order::Watch(_) => {}
-            Order::Stop => {
+            Order::Stop(()) => {
                 self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);
                 // Before the start it waits for a line, afterwards only a signal reaches it.
-                let _ = self.process.write_line(STOP);
+                let _ = self.process.write_line("stop");
                 self.process.terminate();
             }
+            // A generator has no server.
+            _ => {}
         }
     }
 
     fn line(&mut self, line: String) {
-        if line == READY {
-            let _ = self.tell.blocking_send(ChildEvent::Ready);
-        } else if line.starts_with(LIVE) {
-            let _ = self.tell.try_send(ChildEvent::Live(line));
+        if line == "ready" {
+            let _ = self.tell.blocking_send(ChildEvent::Told(Event::Ready(())));
+        } else if line.starts_with("{\"live\"") {
+            let _ = self.tell.try_send(ChildEvent::Told(Event::Live(line)));
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::Sender;
 
-use super::child::{Child, ChildEvent, Order};
-use crate::message::{Serve, Serving};
+use super::child::{Child, ChildEvent};
+use crate::message::{Event, Order, Serve, Serving};
 use crate::servers::{Served, Servers};
 
 /// How often the thread checks that the server runs; in between it sleeps and uses no processor time.
@@ -35,30 +35,30 @@ fn run(
         Err(why) => return Some(Err(why)),
     };
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let send = |event: Event| drop(tell.blocking_send(ChildEvent::Told(event)));
     let serving = |server: &dyn Served, start: Duration| {
-        let serving = Serving { record: server.record(), start_ns: nanos(start) };
-        let _ = tell.blocking_send(ChildEvent::Serving(serving));
+        send(Event::Serving(Serving { record: server.record(), start_ns: nanos(start) }));
     };
     serving(&*server, begun.elapsed());
     loop {
         match orders.recv_timeout(LOOK) {
-            Ok(Order::Stop) => {
+            Ok(Order::Stop(())) => {
                 let log = server.logs().join("\n").into_bytes();
                 server.stop();
                 return Some(Ok(log));
             }
-            Ok(Order::Halt) => match server.halt() {
-                Ok(stop) => drop(tell.blocking_send(ChildEvent::Halted(nanos(stop)))),
+            Ok(Order::Halt(())) => match server.halt() {
+                Ok(stop) => send(Event::Halted(nanos(stop))),
                 Err(why) => return Some(Err(why)),
             },
             Ok(Order::Resume(called)) => match server.resume(&called) {
                 Ok(start) => serving(&*server, start),
                 Err(why) => return Some(Err(why)),
             },
-            Ok(Order::Usage) => drop(tell.blocking_send(ChildEvent::Said(Ok(server.usage())))),
-            Ok(Order::Watch(watch)) => drop(tell.blocking_send(ChildEvent::Said(server.watch(&watch)))),
+            Ok(Order::Usage(())) => send(Ok(server.usage()).into()),
+            Ok(Order::Watch(watch)) => send(server.watch(&watch).into()),
             // A server is already running.
-            Ok(Order::Start(_)) => {}
+            Ok(_) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 server.stop();
                 return None;

@@ -6,12 +6,10 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tonic::{Status, Streaming};
 
-use super::child::{Child, ChildEvent, Order as ToDo};
+use super::child::{Child, ChildEvent};
 use super::keeper;
 use crate::clock::Clock;
-use crate::message::{
-    Answer, Event, FromAgent, Generate, Halted, Order, Piece, Pong, Prepare, Serve, Task, ToAgent,
-};
+use crate::message::{Event, FromAgent, Generate, Order, Piece, Pong, Serve, ToAgent};
 use crate::{Generators, Servers};
 
 /// Bytes of a recording in one message, well below the coordinator's limit.
@@ -110,7 +108,7 @@ impl Session {
                 }
                 said = answer_to(&mut self.asked) => {
                     self.asked = None;
-                    self.answer(said).await?;
+                    self.send(said.into()).await?;
                 }
                 _ = stop.changed() => return Err("the agent was asked to end".into()),
                 () = self.to.closed() => return Err("the coordinator disconnected".into()),
@@ -124,25 +122,17 @@ impl Session {
 
     async fn order(&mut self, order: Order, received_ns: u64, child: &mut Option<Child>) -> Result<(), End> {
         match order {
-            Order::Ping(ping) => {
+            Order::Ping(number) => {
                 let replied_ns = self.clock.now_ns();
-                self.send(Event::Pong(Pong { number: ping.number, received_ns, replied_ns })).await
+                self.send(Event::Pong(Pong { number, received_ns, replied_ns })).await
             }
-            Order::Prepare(Prepare { task }) => {
-                let started = match (task, &child) {
-                    (_, Some(_)) => Err("a task is under way; stop it first".into()),
-                    (None, _) => Err("this agent does not know that kind of task".into()),
-                    (Some(Task::Generate(generate)), None) => self.generate(generate),
-                    (Some(Task::Serve(serve)), None) => self.serve(serve),
-                };
-                match started {
-                    Ok(started) => *child = Some(started),
-                    Err(why) => self.send(Event::Failed(why)).await?,
-                }
-                Ok(())
+            Order::Generate(_) | Order::Serve(_) if child.is_some() => {
+                self.send(Event::Failed("a task is under way; stop it first".into())).await
             }
-            Order::Start(start) => {
-                let late = received_ns.saturating_sub(start.at_ns);
+            Order::Generate(generate) => self.begin(self.generate(generate), child).await,
+            Order::Serve(serve) => self.begin(self.serve(serve), child).await,
+            Order::Start(at_ns) => {
+                let late = received_ns.saturating_sub(at_ns);
                 match child.take() {
                     None => self.send(Event::Failed("nothing is prepared that could start".into())).await,
                     Some(late_child) if late > 0 => {
@@ -151,40 +141,38 @@ impl Session {
                         self.send(Event::Failed(format!("the order to start came {late:?} too late"))).await
                     }
                     Some(ready) => {
-                        ready.order(ToDo::Start(self.clock.to_monotonic(start.at_ns)));
+                        ready.order(Order::Start(self.clock.to_monotonic(at_ns)));
                         *child = Some(ready);
                         Ok(())
                     }
                 }
             }
-            Order::Stop(_) => {
+            Order::Stop(()) => {
                 if let Some(child) = child {
-                    child.order(ToDo::Stop);
+                    child.order(Order::Stop(()));
                 }
                 Ok(())
             }
-            Order::Halt(_) => self.have(child, ToDo::Halt).await,
-            Order::Resume(resume) => self.have(child, ToDo::Resume(resume.called)).await,
-            Order::Usage(_) => self.have(child, ToDo::Usage).await,
+            Order::Halt(()) | Order::Resume(_) | Order::Usage(()) => self.have(child, order).await,
             Order::Watch(mut watch) => {
                 if watch.opened_ns > 0 {
                     watch.opened_ns = self.clock.to_monotonic(watch.opened_ns);
                 }
-                self.have(child, ToDo::Watch(watch)).await
+                self.have(child, Order::Watch(watch)).await
             }
-            Order::Facts(_) => match self.servers.clone() {
+            Order::Facts(()) => match self.servers.clone() {
                 Some(servers) => self.ask(move || servers.facts()).await,
-                None => self.answer(Err(NO_SERVER.into())).await,
+                None => self.send(Err(NO_SERVER.to_owned()).into()).await,
             },
             Order::Tune(tune) => {
                 let number = self.number;
                 match (self.servers.clone(), self.generators.clone()) {
                     (Some(servers), _) => self.ask(move || servers.tune(number, &tune)).await,
                     (None, Some(generators)) => self.ask(move || generators.tune(number, &tune)).await,
-                    (None, None) => self.answer(Err("it has no role".into())).await,
+                    (None, None) => self.send(Err("it has no role".to_owned()).into()).await,
                 }
             }
-            Order::Beat(_) => Ok(()),
+            Order::Beat(()) => Ok(()),
             Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
         }
     }
@@ -203,11 +191,22 @@ impl Session {
         keeper::keep(Arc::clone(servers), self.number, serve)
     }
 
+    /// Keeps the child of a task that was started, or reports why it was not.
+    async fn begin(&self, started: Result<Child, String>, child: &mut Option<Child>) -> Result<(), End> {
+        match started {
+            Ok(started) => {
+                *child = Some(started);
+                Ok(())
+            }
+            Err(why) => self.send(Event::Failed(why)).await,
+        }
+    }
+
     /// Sends the order to the child.
-    async fn have(&self, child: &Option<Child>, what: ToDo) -> Result<(), End> {
+    async fn have(&self, child: &Option<Child>, order: Order) -> Result<(), End> {
         match child {
             Some(child) => {
-                child.order(what);
+                child.order(order);
                 Ok(())
             }
             None => self.send(Event::Failed("there is no server that could do so".into())).await,
@@ -217,25 +216,15 @@ impl Session {
     /// Runs `work` in a thread where it may block, while the session goes on; its reply is sent later.
     async fn ask(&mut self, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
         if self.asked.is_some() {
-            return self.answer(Err("it is busy with what it was asked for before".into())).await;
+            return self.send(Err("it is busy with what it was asked for before".to_owned()).into()).await;
         }
         self.asked = Some(spawn_blocking(work));
         Ok(())
     }
 
-    async fn answer(&self, said: Said) -> Result<(), End> {
-        let refused = said.is_err();
-        let (Ok(text) | Err(text)) = said;
-        self.send(Event::Answer(Answer { text, refused })).await
-    }
-
     async fn tell(&mut self, told: Option<ChildEvent>) -> Result<(), End> {
         match told {
-            Some(ChildEvent::Ready) => self.send(Event::Ready(())).await,
-            Some(ChildEvent::Live(line)) => self.send(Event::Live(line)).await,
-            Some(ChildEvent::Serving(serving)) => self.send(Event::Serving(serving)).await,
-            Some(ChildEvent::Halted(stop_ns)) => self.send(Event::Halted(Halted { stop_ns })).await,
-            Some(ChildEvent::Said(said)) => self.answer(said).await,
+            Some(ChildEvent::Told(event)) => self.send(event).await,
             Some(ChildEvent::Ended(Ok(recording))) => {
                 self.loads += 1;
                 let pieces = recording.len().div_ceil(PIECE).max(1);
