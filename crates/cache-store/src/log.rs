@@ -272,7 +272,7 @@ impl Log {
     pub(crate) fn append(&mut self, header: &Header, key: &[u8], value: &[u8]) -> Location {
         let offset = self.claim(self.active, header);
         // SAFETY: no slice of the bytes just claimed exists.
-        let bytes = unsafe { self.records.draft(offset, header.size()) };
+        let bytes = unsafe { self.records.arena.bytes_mut(offset, header.size()) };
         header.write(bytes);
         let body = &mut bytes[header.length()..];
         body[..header.key].copy_from_slice(key);
@@ -284,7 +284,7 @@ impl Log {
     pub(crate) fn append_head(&mut self, header: &Header, key: &[u8]) {
         let offset = self.claim(self.active, header);
         // SAFETY: no slice of the bytes just claimed exists.
-        let bytes = unsafe { self.records.draft(offset, header.length() + header.key) };
+        let bytes = unsafe { self.records.arena.bytes_mut(offset, header.length() + header.key) };
         header.write(bytes);
         bytes[header.length()..].copy_from_slice(key);
     }
@@ -299,7 +299,7 @@ impl Log {
         };
         let offset = self.claim(segment, header);
         // SAFETY: no slice of the bytes just claimed exists.
-        let bytes = unsafe { self.records.draft(offset, header.size()) };
+        let bytes = unsafe { self.records.arena.bytes_mut(offset, header.size()) };
         header.write(bytes);
         let body = self.body(from, &old);
         bytes[header.length()..][..body.len()].copy_from_slice(body);

@@ -166,14 +166,14 @@ impl Pinned {
     /// Nothing points at the value yet, and no slice of it exists.
     pub(crate) unsafe fn draft(&mut self, from: usize) -> &mut [u8] {
         // SAFETY: as the caller says.
-        unsafe { self.records.draft(self.offset + from, self.length - from) }
+        unsafe { self.records.arena.bytes_mut(self.offset + from, self.length - from) }
     }
 }
 
 impl AsRef<[u8]> for Pinned {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: pinned memory is never written.
-        unsafe { self.records.bytes(self.offset, self.length) }
+        unsafe { self.records.arena.bytes(self.offset, self.length) }
     }
 }
 

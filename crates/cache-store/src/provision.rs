@@ -20,7 +20,7 @@ impl Provision {
     ///
     /// Cost: the time in which the system clears them, 0.1 to some ms.
     pub fn step(&mut self) -> bool {
-        let next = self.records.upgrade().and_then(|records| records.provide_from(self.at));
+        let next = self.records.upgrade().and_then(|records| records.arena.provide_from(self.at));
         self.at = next.unwrap_or(self.at);
         next.is_some()
     }

@@ -26,7 +26,7 @@ impl Location {
 /// can be looking at it any more: [`Epochs`](crate::Epochs) and [`Pins`] say when. So a reader that is inside, and the
 /// writer itself, may read the record at a location that the index gave it.
 pub(crate) struct Records {
-    arena: Arena,
+    pub(crate) arena: Arena,
     /// log₂ of a segment's length.
     shift: u32,
     /// Which partition of how many.
@@ -56,11 +56,6 @@ impl Records {
     pub(crate) unsafe fn discard(&self, segment: usize) {
         // SAFETY: as the caller says.
         unsafe { self.arena.discard(segment << self.shift, 1 << self.shift) };
-    }
-
-    /// Has the system provide some memory from `at` on; returns where to go on, or `None` at the end.
-    pub(crate) fn provide_from(&self, at: usize) -> Option<usize> {
-        self.arena.provide_from(at)
     }
 
     /// Makes sure of memory for a segment that was given to the system; returns whether there is.
@@ -96,11 +91,6 @@ impl Records {
     pub(crate) fn begin(&self, segment: usize, begun: u64) {
         // A thread that reads a record of this segment found it in the index, which is pointed at it later.
         self.ages[segment].store(begun, Ordering::Relaxed);
-    }
-
-    /// See [`Arena::huge_bytes`].
-    pub(crate) fn huge_bytes(&self) -> (u64, u64) {
-        self.arena.huge_bytes()
     }
 
     pub(crate) fn segment_len(&self) -> usize {
@@ -183,29 +173,9 @@ impl Records {
         Extent::from_bytes(bytes.try_into().expect("as many as were asked for"))
     }
 
-    /// Any bytes.
-    ///
-    /// # Safety
-    /// No thread writes to them while the slice is in use.
-    #[inline]
-    pub(crate) unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
-        // SAFETY: as the caller says.
-        unsafe { self.arena.bytes(offset, length) }
-    }
-
     /// Key and value, or the place of a large one, in sequence.
     pub(crate) fn body(&self, at: Location, header: &Header) -> &[u8] {
         // SAFETY: a record that the index points at is not written to.
         unsafe { self.arena.bytes(at.offset() + header.length(), header.key + header.value) }
-    }
-
-    /// The bytes of a record that is still to be written.
-    ///
-    /// # Safety
-    /// Nothing points at any of them, and no slice of them exists.
-    #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
-    pub(crate) unsafe fn draft(&self, offset: usize, length: usize) -> &mut [u8] {
-        // SAFETY: as the caller says.
-        unsafe { self.arena.bytes_mut(offset, length) }
     }
 }

@@ -162,7 +162,7 @@ impl Store {
 
     /// Contents and counters of the store.
     pub fn stats(&self) -> Stats {
-        let (pool_bytes, thp_bytes) = self.log.huge_bytes();
+        let (pool_bytes, thp_bytes) = self.log.arena.huge_bytes();
         Stats {
             pool_bytes,
             thp_bytes,

@@ -160,7 +160,7 @@ impl Store {
         let cas = self.log.cas(number, &EMPTY);
         let header = Header { cas: Some(cas), ..header };
         // SAFETY: nothing points at the record yet, and any walk over it has ended: this is the only writer.
-        header.write(unsafe { records.draft(at.offset(), header.length()) });
+        header.write(unsafe { records.arena.bytes_mut(at.offset(), header.length()) });
         let segment = self.log.segment_of(at);
         let segment = &mut self.log.segments[segment];
         segment.soonest = segment.soonest.min(header.expiry.moment());
