@@ -15,7 +15,7 @@ mod playlist;
 pub use body::Body;
 pub use catalog::Catalog;
 pub use content::Content;
-pub use durations::{duration_at, share_up_to};
+pub use durations::{duration_at, on_line};
 pub use entry::Entry;
 pub use ladder::{CHUNK, CHUNK_BYTES, HIGH_IN, PICTURES, RUNGS};
 pub use playlist::master;

@@ -41,35 +41,30 @@ const SHORTEST: f64 = 5.0;
 ///
 /// One in a hundred videos has 1000 s. Bounds: `share` from 0 to 1.
 pub fn duration_at(share: f64) -> Nanos {
-    let thousandths = share.clamp(0.0, 1.0) * 1e3;
-    let mut before = (0, 0);
-    for point in POINTS {
-        if thousandths <= f64::from(point.1) {
-            let within = (thousandths - f64::from(before.1)) / f64::from(point.1 - before.1);
-            let seconds = f64::from(before.0) + f64::from(point.0 - before.0) * within;
-            return Nanos::from_millis((seconds.max(SHORTEST) * 1e3).round() as u64);
+    let points = POINTS.iter().map(|&(seconds, videos)| (videos, seconds));
+    let seconds = on_line(points, share.clamp(0.0, 1.0) * 1e3).unwrap_or(1000.0);
+    Nanos::from_millis((seconds.max(SHORTEST) * 1e3).round() as u64)
+}
+
+/// The value at `x` of the line from (0, 0) through points in rising order; `None` from the last point on.
+pub fn on_line(points: impl IntoIterator<Item = (u32, u32)>, x: f64) -> Option<f64> {
+    let (mut left, mut low) = (0, 0);
+    for (right, high) in points {
+        if x < f64::from(right) {
+            let within = (x - f64::from(left)) / f64::from(right - left);
+            return Some(f64::from(low) + f64::from(high - low) * within);
         }
-        before = point;
+        (left, low) = (right, high);
     }
-    Nanos::from_secs(1000)
+    None
 }
 
 /// The share of videos that are at most as long as this. It jumps at both ends: from 0 to 0.006 at 5 s, and from 0.99 to
 /// 1 at 1000 s.
-pub fn share_up_to(duration: Nanos) -> f64 {
+#[cfg(test)]
+pub(crate) fn share_up_to(duration: Nanos) -> f64 {
     let seconds = duration.as_secs_f64();
-    if seconds < SHORTEST {
-        return 0.0;
-    }
-    let mut before = (0, 0);
-    for point in POINTS {
-        if seconds < f64::from(point.0) {
-            let within = (seconds - f64::from(before.0)) / f64::from(point.0 - before.0);
-            return (f64::from(before.1) + f64::from(point.1 - before.1) * within) / 1e3;
-        }
-        before = point;
-    }
-    1.0
+    if seconds < SHORTEST { 0.0 } else { on_line(POINTS, seconds).map_or(1.0, |videos| videos / 1e3) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! How much of a video is watched.
 
+use datasets::videos::on_line;
+
 /// The distribution function: the share of a video that is watched, in thousandths of it, and the share of viewers who watch
 /// at most as much, in thousandths.
 ///
@@ -29,16 +31,8 @@ const POINTS: [(u32, u32); 17] = [
 ///
 /// Bounds: `viewers` from 0 to 1.
 pub fn watched_at(viewers: f64) -> f64 {
-    let thousandths = viewers.clamp(0.0, 1.0) * 1e3;
-    let mut before = (0, 0);
-    for point in POINTS {
-        if thousandths <= f64::from(point.1) {
-            let within = (thousandths - f64::from(before.1)) / f64::from(point.1 - before.1);
-            return (f64::from(before.0) + f64::from(point.0 - before.0) * within) / 1e3;
-        }
-        before = point;
-    }
-    1.0
+    let points = POINTS.iter().map(|&(watched, viewers)| (viewers, watched));
+    on_line(points, viewers.clamp(0.0, 1.0) * 1e3).map_or(1.0, |watched| watched / 1e3)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::io::Read;
 
 use super::*;
-use crate::videos::share_up_to;
+use crate::videos::durations::share_up_to;
 use proptest::prelude::*;
 use stats::KolmogorovSmirnov;
 
