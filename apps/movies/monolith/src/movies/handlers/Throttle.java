@@ -33,8 +33,6 @@ final class Throttle {
 
     /** The last used is the last. */
     private final Map<String, Failures> counts = new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1;
-
         @Override
         protected boolean removeEldestEntry(Map.Entry<String, Failures> eldest) {
             return size() > MOST_COUNTS;

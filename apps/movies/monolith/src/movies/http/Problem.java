@@ -8,7 +8,6 @@ import org.apache.thrift.TException;
 
 /** Error of a request: a status of HTTP, its name, a sentence, and further headers of the answer. */
 final class Problem extends TException {
-    private static final long serialVersionUID = 1;
     private static final Map<String, String> LATER = Map.of("Retry-After", "1");
     /** After too many wrong passwords. Source: the service user. */
     private static final Map<String, String> LONG = Map.of("Retry-After", "60");

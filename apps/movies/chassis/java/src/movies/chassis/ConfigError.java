@@ -2,8 +2,6 @@ package movies.chassis;
 
 /** An error in the configuration: file, key, given value, accepted values. */
 public final class ConfigError extends Exception {
-    private static final long serialVersionUID = 1;
-
     public ConfigError(String what) {
         super(what);
     }

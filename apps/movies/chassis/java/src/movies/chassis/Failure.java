@@ -4,7 +4,6 @@ import org.apache.thrift.TApplicationException;
 
 /** An application exception that a request is answered with. Generated code passes it on as it is. */
 public abstract sealed class Failure extends TApplicationException permits Failure.DeadlineSpent, Failure.Unavailable, Failure.Overloaded {
-    private static final long serialVersionUID = 1;
     private static final String OVERLOADED = "overloaded: ";
 
     private Failure(String what) {
@@ -13,8 +12,6 @@ public abstract sealed class Failure extends TApplicationException permits Failu
 
     /** The request's time is used up. */
     public static final class DeadlineSpent extends Failure {
-        private static final long serialVersionUID = 1;
-
         public DeadlineSpent(String what) {
             super("deadline: " + what);
         }
@@ -22,8 +19,6 @@ public abstract sealed class Failure extends TApplicationException permits Failu
 
     /** A service or store that is needed did not answer. */
     public static final class Unavailable extends Failure {
-        private static final long serialVersionUID = 1;
-
         public Unavailable(String what) {
             super("unavailable: " + what);
         }
@@ -31,8 +26,6 @@ public abstract sealed class Failure extends TApplicationException permits Failu
 
     /** More requests wait than the service takes, or one that it needs, whose name is in front then. */
     public static final class Overloaded extends Failure {
-        private static final long serialVersionUID = 1;
-
         public Overloaded(String what) {
             super(OVERLOADED + what);
         }
