@@ -7,8 +7,6 @@ mod formats;
 mod known_peers;
 mod truth;
 mod watch;
-mod web_formats;
-mod web_peers;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -23,7 +21,7 @@ use serde::Serialize;
 use crate::known::Server;
 use crate::table::Table;
 use crate::{Setting, noise_words, us};
-use known_peers::{PEERS, Peer, own_verdict};
+use known_peers::{CACHE_PEERS, Peer, WEB_PEERS, own_verdict};
 use truth::Truth;
 use watch::Watch;
 
@@ -58,7 +56,7 @@ pub(crate) struct Field {
 
 /// Generators for memcached.
 pub(crate) const CACHES: Field = Field {
-    peers: &PEERS,
+    peers: &CACHE_PEERS,
     workload: &["cache", "--fill", "never"],
     server: &["--dialect", "memcached"],
     protocol: "memcached's protocol",
@@ -69,7 +67,7 @@ pub(crate) const CACHES: Field = Field {
 
 /// Generators for HTTP.
 pub(crate) const WEB: Field = Field {
-    peers: &web_peers::PEERS,
+    peers: &WEB_PEERS,
     workload: &["web"],
     server: &["--dialect", "http", "--value-size", "4096"],
     protocol: "HTTP",
@@ -99,6 +97,32 @@ pub(crate) struct Load {
     pid: u32,
     /// Folder for its configuration files.
     folder: PathBuf,
+}
+
+impl Load {
+    /// The words of a template, with this load's figures in place of their names.
+    fn filled(&self, template: &str) -> Vec<String> {
+        let each = self.rps / self.connections;
+        let figures = [
+            ("{server}", self.server.to_string()),
+            ("{host}", self.server.ip().to_string()),
+            ("{port}", self.server.port().to_string()),
+            ("{rps}", self.rps.to_string()),
+            ("{thousands}", (self.rps / 1_000).max(1).to_string()),
+            ("{connections}", self.connections.to_string()),
+            // The rate and the requests of each connection.
+            ("{each}", each.to_string()),
+            ("{calls}", (each * self.seconds).to_string()),
+            ("{seconds}", self.seconds.to_string()),
+            // The first ten seconds of wrk2 are its own calibration, and do not count.
+            ("{calibrated}", (self.seconds + 10).to_string()),
+            ("{folder}", self.folder.display().to_string()),
+        ];
+        let fill = |word: &str| {
+            figures.iter().fold(word.to_owned(), |word, (name, figure)| word.replace(name, figure))
+        };
+        template.split_whitespace().map(fill).collect()
+    }
 }
 
 /// One generator on one server.
@@ -191,23 +215,10 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Candida
         let told = run(&load);
         let noise = watch.finish();
         server.stop()?;
-        let row = match told {
-            Ok(told) => {
-                let noise = told.noise.unwrap_or(noise);
-                Row {
-                    generator: name,
-                    command: told.command,
-                    reported: told.reported,
-                    verdict: told.verdict,
-                    noise,
-                }
-            }
-            Err(error) => {
-                let verdict = format!("failed: {error:#}");
-                Row { generator: name, command: Vec::new(), reported: None, verdict, noise }
-            }
-        };
-        rows.push(row);
+        let failed =
+            |error: anyhow::Error| PeerRun { verdict: format!("failed: {error:#}"), ..PeerRun::default() };
+        let PeerRun { command, reported, verdict, noise: own } = told.unwrap_or_else(failed);
+        rows.push(Row { generator: name, command, reported, verdict, noise: own.unwrap_or(noise) });
         Ok(())
     };
     let cpu = *setting.cpus.last().context("no processor may be used")?;
@@ -224,6 +235,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Candida
 }
 
 /// Result of a run of a generator.
+#[derive(Default)]
 struct PeerRun {
     command: Vec<String>,
     reported: Option<Reported>,
@@ -260,12 +272,15 @@ fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<PeerRun> {
 }
 
 fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<PeerRun> {
-    let arguments = (peer.arguments)(load).context("its configuration cannot be written")?;
+    for (name, text) in (peer.files)(load) {
+        fs::write(load.folder.join(name), text).context("its configuration cannot be written")?;
+    }
+    let arguments = load.filled(peer.arguments);
     let spec = both_outputs(peer.name, program, &arguments).cpus([cpu]);
     let command = shown(&Spec::new(peer.program, program).args(arguments), load);
     let mut output = lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?.join("\n");
     if let Some(report) = peer.report {
-        output = lines_of(both_outputs(peer.name, program, &report(load)), PATIENCE)?.join("\n");
+        output = lines_of(both_outputs(peer.name, program, &load.filled(report)), PATIENCE)?.join("\n");
     }
     let reported = (peer.parse)(&output);
     let verdict = match reported {

@@ -2,12 +2,6 @@
 
 use crate::peers::Reported;
 
-/// The words of the line that begins with `word`.
-fn row<'a>(text: &'a str, word: &str) -> Option<Vec<&'a str>> {
-    let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
-    text.lines().map(words).find(|words| words.first() == Some(&word))
-}
-
 /// The first number after the last occurrence of `label`.
 fn number_after(text: &str, label: &str) -> Option<f64> {
     let (_, rest) = text.rsplit_once(label)?;
@@ -18,33 +12,24 @@ fn finite(word: &str) -> Option<f64> {
     word.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// mutilate and memcache-perf: a header with the percentiles' names, and rows below it, in µs.
-pub(crate) fn mutilate(text: &str) -> Option<Reported> {
-    let names = row(text, "#type")?;
-    let read = row(text, "read")?;
-    // mutilate prints 99th, memcache-perf p99.
-    let at = |wanted: [&str; 2]| {
-        let column = names.iter().position(|name| wanted.contains(name))?;
-        finite(read.get(column)?)
+/// The figures of an output that [`audit::read`] takes for one of these programs.
+pub(crate) fn audited(text: &str, programs: &[&str]) -> Option<Reported> {
+    let output = audit::read(text.as_bytes()).ok().filter(|output| programs.contains(&output.tool))?;
+    let at = |percentile: f64| {
+        output.percentiles.iter().find(|printed| printed.percentile == percentile).map(|printed| printed.us)
     };
     Some(Reported {
-        // The first row of totals is the rate: a name, an equals sign, the number.
-        rps: finite(row(text, "Total")?.get(3)?)?,
-        p50_us: at(["p50", "50th"]),
-        p99_us: at(["p99", "99th"]),
-        p99_9_us: at(["p999", "99.9th"]),
-        max_us: None,
+        rps: output.achieved_rps?,
+        p50_us: at(50.0),
+        p99_us: at(99.0),
+        p99_9_us: at(99.9),
+        max_us: output.max_us.or(at(100.0)),
     })
 }
 
-/// memtier: the row of totals; the requested percentiles, in ms. The 100th is the largest.
-pub(crate) fn memtier(text: &str) -> Option<Reported> {
-    let totals = row(text, "Totals")?;
-    let at = |column: usize| finite(totals.get(column)?);
-    let us = |column: usize| at(column).map(|ms| 1e3 * ms);
-    // Totals, rate, hits, misses, mean, the four percentiles, and the bandwidth.
-    (totals.len() == 10).then_some(())?;
-    Some(Reported { rps: at(1)?, p50_us: us(5), p99_us: us(6), p99_9_us: us(7), max_us: us(8) })
+/// The same of a JSON object, after any prefix.
+pub(crate) fn audited_json(text: &str, programs: &[&str]) -> Option<Reported> {
+    audited(&text[text.find('{')?..], programs)
 }
 
 /// memcaslap: a histogram with a cell for each power of 2 µs, so a percentile is only known to a factor of 2; the
@@ -118,6 +103,31 @@ pub(crate) fn rpc_perf(text: &str) -> Option<Reported> {
         p99_9_us: at("p999:"),
         max_us: at("max:"),
     })
+}
+
+/// h2load: least, most, mean and deviation, and no percentile.
+pub(crate) fn h2load(text: &str) -> Option<Reported> {
+    let (_, finished) = text.split_once("finished in ")?;
+    let (_, times) = text.split_once("time for request:")?;
+    Some(Reported {
+        rps: finite(finished.split_whitespace().nth(1)?)?,
+        max_us: times.split_whitespace().nth(1).and_then(time),
+        ..Reported::default()
+    })
+}
+
+/// A number with its unit of time, in the format of h2load. Units: µs.
+fn time(word: &str) -> Option<f64> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &word[digits.len()..] {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        "m" => 60e6,
+        "h" => 3_600e6,
+        _ => return None,
+    };
+    Some(factor * finite(digits)?)
 }
 
 #[cfg(test)]

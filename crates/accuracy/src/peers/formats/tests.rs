@@ -1,5 +1,5 @@
-//! Each format is parsed from real output of the generator, for the null server with a stall each second; except
-//! for rpc-perf.
+//! Each format is parsed from real output of the generator, for the null server with a stall each second; except for
+//! rpc-perf, wrk2, oha and vegeta.
 
 use super::*;
 
@@ -12,11 +12,35 @@ Client Key-Value SET Response Latency (us):
 Client Key-Value GET Response Latency (us): p25: 25 p50: 30
 ";
 
-/// Checks the figures of a recorded output.
+/// Not recorded: put together from the format strings of wrk2 (`src/wrk.c`).
+const WRK2: &str = "\
+Running 3s test @ http://127.0.0.1:46193/page
+  1 threads and 16 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     6.46ms    1.93ms  12.34ms   67.66%
+    Req/Sec     1.05k     1.12k    2.50k    64.84%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    6.67ms
+ 99.000%   11.18ms
+ 99.900%   12.30ms
+100.000%   12.50ms
+  6001 requests in 3.00s, 24.00MB read
+Requests/sec:   2000.15
+";
+
+/// Not recorded: the parsed fields of oha's JSON (its `schema.json`).
+const OHA: &str = r#"{"summary": {"successRate": 1.0, "slowest": 0.1004, "requestsPerSec": 1999.5},
+    "latencyPercentiles": {"p50": 0.0003, "p99": 0.0921, "p99.9": 0.0996, "p99.99": null}}"#;
+
+/// Not recorded: the parsed fields of vegeta's JSON (its README).
+const VEGETA: &str = r#"{"latencies": {"50th": 310000, "99th": 92100000, "max": 100400000}, "requests": 19987, "rate": 2000.1,
+    "throughput": 1998.7, "duration": 9950000000, "wait": 50000000}"#;
+
+/// Checks the figures of an output.
 fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
     let [rps, p50_us, p99_us, p99_9_us, max_us] = expect;
     let rps = rps.expect("each reports its rate");
-    let got = parse(text).expect("a recorded output is understood");
+    let got = parse(text).expect("the output is understood");
     let near = |got: Option<f64>, expect: Option<f64>| match (got, expect) {
         (None, None) => true,
         (Some(got), Some(expect)) => (got - expect).abs() < 1e-6 * expect.abs(),
@@ -38,10 +62,18 @@ fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
 
 type Reader = fn(&str) -> Option<Reported>;
 
+const MUTILATE: Reader = |text| audited(text, &["mutilate"]);
+const MEMTIER: Reader = |text| audited(text, &["memtier_benchmark"]);
+const WRK: Reader = |text| audited(text, &["wrk", "wrk2"]);
+const AB: Reader = |text| audited(text, &["ab"]);
+const HEY: Reader = |text| audited(text, &["hey"]);
+const OHA_JSON: Reader = |text| audited_json(text, &["oha"]);
+const VEGETA_JSON: Reader = |text| audited_json(text, &["vegeta"]);
+
 const FIXTURES: [(Reader, &str); 7] = [
-    (mutilate, include_str!("../../../testdata/peers/mutilate.txt")),
-    (mutilate, include_str!("../../../testdata/peers/mcperf.txt")),
-    (memtier, include_str!("../../../testdata/peers/memtier.txt")),
+    (MUTILATE, include_str!("../../../testdata/peers/mutilate.txt")),
+    (MUTILATE, include_str!("../../../testdata/peers/mcperf.txt")),
+    (MEMTIER, include_str!("../../../testdata/peers/memtier.txt")),
     (memcaslap, include_str!("../../../testdata/peers/memcaslap.txt")),
     (twemperf, include_str!("../../../testdata/peers/twemperf.txt")),
     (memloader, include_str!("../../../testdata/peers/memloader.txt")),
@@ -91,4 +123,26 @@ fn numbers_that_are_none_are_not_reported() {
     let at = |percentile| quantile(&cells, percentile);
     assert_eq!([at(1.0), at(50.0), at(99.0), at(99.1), at(100.0)], [2.0, 4.0, 4.0, 8.0, 8.0].map(Some));
     assert_eq!(quantile(&[], 50.0), None);
+}
+
+#[test]
+fn outputs_of_web_generators_are_understood() {
+    let recorded = [Some(2_191.0), Some(7_910.0), Some(101_300.0), None, Some(115_940.0)];
+    check(WRK, include_str!("../../../testdata/peers/wrk.txt"), recorded);
+    check(WRK, WRK2, [Some(2_000.15), Some(6_670.0), Some(11_180.0), Some(12_300.0), Some(12_340.0)]);
+    let recorded = [Some(1_994.67), None, None, None, Some(108_410.0)];
+    check(h2load, include_str!("../../../testdata/peers/h2load.txt"), recorded);
+    let recorded = [Some(1597.5508), Some(7_500.0), Some(93_000.0), None, Some(107_300.0)];
+    check(HEY, include_str!("../../../testdata/peers/hey.txt"), recorded);
+    check(OHA_JSON, OHA, [Some(1_999.5), Some(300.0), Some(92_100.0), Some(99_600.0), Some(100_400.0)]);
+    check(VEGETA_JSON, VEGETA, [Some(1_998.7), Some(310.0), Some(92_100.0), None, Some(100_400.0)]);
+}
+
+#[test]
+fn other_texts_of_web_generators_give_nothing() {
+    for parse in [WRK, AB, h2load, HEY, OHA_JSON, VEGETA_JSON] {
+        for text in ["", "command not found", "{", "{}", "Requests/sec: x", "Requests per second: -1"] {
+            assert!(parse(text).is_none(), "{text}");
+        }
+    }
 }
