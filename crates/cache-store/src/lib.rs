@@ -60,6 +60,6 @@ pub use provision::Provision;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Claim, Claimed, Counted, Cursor, Deleted, Entry, Evicted, Fields, Invalidate, Item, MetaCount,
-    MetaStore, OnEviction, Reservation, Store, Stored, Unusable, View,
+    Claim, Claimed, Counted, Cursor, Deleted, Entry, Evicted, Fields, Invalidate, Item, MetaCount, MetaStore,
+    OnEviction, Reservation, Store, Stored, Unusable, View,
 };

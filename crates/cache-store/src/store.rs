@@ -31,7 +31,7 @@ use view::Shared;
 pub use count::{Counted, MetaCount};
 pub use large::{Claim, Claimed};
 pub use list::Cursor;
-pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
+pub use meta::{Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
 pub use reclaim::{Evicted, OnEviction};
 pub use reservation::Reservation;
@@ -109,13 +109,7 @@ impl Store {
         Provision::of(Arc::downgrade(&self.log.records()))
     }
 
-    /// A store with hashes by `hasher`.
-    #[doc(hidden)]
-    pub fn with_hasher(config: Config, hasher: KeyHasher) -> Result<Store, ConfigError> {
-        Store::with_readers_and_hasher(config, Epochs::new(0, || ()), hasher)
-    }
-
-    /// Both of these.
+    /// As [`Store::with_readers`], with hashes by `hasher`.
     #[doc(hidden)]
     pub fn with_readers_and_hasher(
         config: Config,

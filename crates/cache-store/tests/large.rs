@@ -1,7 +1,7 @@
 //! Items that are larger than a segment: their life, and the cost of their room to others.
 
 use cache_store::{
-    Cas, Claim, Claimed, Config, Counted, Deleted, Epochs, Expiry, Fields, InFile, Lookup, Marks, MetaStore,
+    Claim, Claimed, Config, Counted, Deleted, Epochs, Expiry, Fields, InFile, Lookup, Marks, MetaStore,
     Policy, Reader, Reservation, Store, Stored,
 };
 use proto_memcache::StoreVerb;
@@ -94,7 +94,7 @@ fn a_large_value_is_an_item_as_every_other() {
             // Changes other than to the value leave the value in its place.
             let place = item.value.as_ptr();
             assert!(store.touch(key, Expiry::from_exptime(100, NOW), NOW));
-            assert_eq!(store.amend(key, Expiry::NEVER, Marks::STALE, Cas::Same, NOW), Some(cas));
+            assert_eq!(store.amend(key, Expiry::NEVER, Marks::STALE, NOW), Some(cas));
             let entry = store.peek(key, NOW).unwrap();
             assert!((entry.value.as_ptr(), entry.value.len(), entry.cas) == (place, length, cas));
             assert!(entry.marks == Marks::STALE && entry.expiry == Expiry::NEVER && entry.fetched);

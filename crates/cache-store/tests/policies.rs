@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cache_store::{
-    Cas, Config, Counted, Epochs, Expiry, Fields, Lookup, Marks, MetaStore, Policy, Reader, Store, Stored,
+    Config, Counted, Epochs, Expiry, Fields, Lookup, Marks, MetaStore, Policy, Reader, Store, Stored,
 };
 use proto_memcache::StoreVerb;
 
@@ -307,7 +307,7 @@ fn without_evictions_only_a_set_that_finds_no_room_costs_the_old_item() {
         ("ms C", true, &store_meta(StoreVerb::Set, true)),
         ("mg", true, &|store| {
             let key = store.hasher().key(b"k");
-            store.amend(key, new, Marks::CLAIMED, Cas::Same, NOW).is_none()
+            store.amend(key, new, Marks::CLAIMED, NOW).is_none()
         }),
         ("ms", false, &store_meta(StoreVerb::Set, false)),
         ("set", false, &store_it(StoreVerb::Set)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use cache_store::{Cas, Config, Epochs, Expiry, KeyHasher, Lookup, Marks, Reader, Store, Stored};
+use cache_store::{Config, Epochs, Expiry, KeyHasher, Lookup, Marks, Reader, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -54,10 +54,10 @@ fn a_reader_notes_only_what_it_has_read() {
     set(&mut store, "k", b"v");
     assert!(reader.peek(0, key, NOW).is_some());
     assert!(!store.peek(key, NOW).unwrap().fetched);
-    store.amend(key, Expiry::NEVER, Marks::STALE, Cas::Same, NOW);
+    store.amend(key, Expiry::NEVER, Marks::STALE, NOW);
     assert!(matches!(reader.get(0, key, NOW), Lookup::AskOwner));
     assert!(!store.peek(key, NOW).unwrap().fetched);
-    store.amend(key, Expiry::NEVER, Marks::NONE, Cas::Same, NOW);
+    store.amend(key, Expiry::NEVER, Marks::NONE, NOW);
     assert!(matches!(reader.get(0, key, NOW), Lookup::Found(entry) if !entry.fetched));
     assert!(store.peek(key, NOW).unwrap().fetched);
 }

@@ -1,6 +1,6 @@
 //! The guarantees of the store, one per test.
 
-use cache_store::{Config, ConfigError, Counted, Expiry, KeyHasher, Store, Stored};
+use cache_store::{Config, ConfigError, Counted, Epochs, Expiry, KeyHasher, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -50,7 +50,9 @@ fn values_are_found_while_the_index_grows() {
 #[test]
 fn keys_with_equal_hashes_stay_apart() {
     let config = Config::new(64 << 20, 1);
-    let mut store = Store::with_hasher(config, KeyHasher::with_function(1, |_, _| 42)).unwrap();
+    let mut store =
+        Store::with_readers_and_hasher(config, Epochs::new(0, || ()), KeyHasher::with_function(1, |_, _| 42))
+            .unwrap();
     for i in 0..500 {
         set(&mut store, &format!("key-{i}"), &format!("value-{i}"));
     }

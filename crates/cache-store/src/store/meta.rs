@@ -90,17 +90,6 @@ pub struct Fields {
     pub cas: Option<u64>,
 }
 
-/// The unique number of an amended item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cas {
-    /// As before.
-    Same,
-    /// A new one.
-    New,
-    /// This one.
-    Given(u64),
-}
-
 /// A storage command with the options of `ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaStore {
@@ -166,35 +155,14 @@ impl Store {
         self.stats.touch_hits += 1;
     }
 
-    /// Changes an item's properties other than its value; returns its unique number, or `None` without an item or
-    /// without memory, which leaves the item unchanged.
+    /// Changes an item's expiry and marks; returns its unique number, which stays, or `None` without an item or without
+    /// memory, which leaves the item unchanged.
     ///
     /// Cost: the item is appended again, see [`Store::touch`].
-    pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, cas: Cas, now: u32) -> Option<u64> {
-        self.amend_or(false, key, expiry, marks, cas, now)
-    }
-
-    /// The same, removing the item if memory runs out and `goes` is set.
-    fn amend_or(
-        &mut self,
-        goes: bool,
-        key: Key,
-        expiry: Expiry,
-        marks: Marks,
-        cas: Cas,
-        now: u32,
-    ) -> Option<u64> {
-        let changed = self.rewrite(key, goes, now, |header| Header {
-            expiry,
-            marks: marks.to_u32() | header.marks & LARGE,
-            cas: match cas {
-                Cas::Same => header.cas,
-                Cas::New => None,
-                Cas::Given(number) => Some(number),
-            },
-            ..header
-        });
-        if !changed {
+    pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, now: u32) -> Option<u64> {
+        let amended =
+            |header: Header| Header { expiry, marks: marks.to_u32() | header.marks & LARGE, ..header };
+        if !self.rewrite(key, false, now, amended) {
             return None;
         }
         self.find(key).map(|found| self.log.cas(found.at, &found.header))
@@ -354,9 +322,14 @@ impl Store {
                 None => Deleted::NoMemory,
             };
         }
-        let cas = cas.map_or(Cas::New, Cas::Given);
+        let (expiry, marks) = (expiry.unwrap_or(old.expiry), marks.to_u32());
         // Without memory the item is removed, which serves as well.
-        self.amend_or(true, key, expiry.unwrap_or(old.expiry), marks, cas, now);
+        self.rewrite(key, true, now, |header| Header {
+            expiry,
+            marks: marks | header.marks & LARGE,
+            cas,
+            ..header
+        });
         Deleted::Done
     }
 

@@ -1,4 +1,4 @@
-use cache_store::{Cas, Entry, Expiry, Fields, Lookup, Marks, Reader, Store};
+use cache_store::{Entry, Expiry, Fields, Lookup, Marks, Reader, Store};
 use proto_memcache::MetaFlag;
 use proto_memcache::server::{Refusal, reply};
 
@@ -78,7 +78,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
         None => return miss(request, &wanted, out),
     };
     if before != after {
-        store.amend(key, after.expiry, after.marks, Cas::Same, now);
+        store.amend(key, after.expiry, after.marks, now);
         // The record is a new one, which was read by this.
         if !wanted.no_bump {
             store.note_read(key, now);
