@@ -1,6 +1,3 @@
-use std::fmt;
-use std::str::FromStr;
-
 use hist::Windows;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -78,25 +75,17 @@ impl HeatColumn {
     }
 }
 
-impl fmt::Display for HeatColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, count) in self.counts.iter().enumerate() {
-            if i == 0 { write!(f, "{}:{count}", self.first)? } else { write!(f, " {count}")? }
-        }
-        Ok(())
-    }
-}
-
 impl From<HeatColumn> for String {
-    fn from(column: HeatColumn) -> String {
-        column.to_string()
+    fn from(HeatColumn { first, counts }: HeatColumn) -> String {
+        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+        if counts.is_empty() { String::new() } else { format!("{first}:{}", counts.join(" ")) }
     }
 }
 
-impl FromStr for HeatColumn {
-    type Err = String;
+impl TryFrom<String> for HeatColumn {
+    type Error = String;
 
-    fn from_str(text: &str) -> Result<HeatColumn, String> {
+    fn try_from(text: String) -> Result<HeatColumn, String> {
         if text.is_empty() {
             return Ok(HeatColumn::default());
         }
@@ -105,14 +94,6 @@ impl FromStr for HeatColumn {
         let (first, counts) = text.split_once(':').ok_or_else(error)?;
         let counts: Result<Vec<u64>, _> = counts.split(' ').map(str::parse).collect();
         Ok(HeatColumn { first: first.parse().map_err(|_| error())?, counts: counts.map_err(|_| error())? })
-    }
-}
-
-impl TryFrom<String> for HeatColumn {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<HeatColumn, String> {
-        text.parse()
     }
 }
 
@@ -150,7 +131,7 @@ mod tests {
     #[test]
     fn a_damaged_column_is_refused() {
         for text in ["1", ":", "1:", "1:2 ", "1:2  3", "a:1", "1:-2", "99999999999:1"] {
-            let error = text.parse::<HeatColumn>().unwrap_err();
+            let error = HeatColumn::try_from(text.to_owned()).unwrap_err();
             assert!(error.contains("FIRST:COUNT"), "{text}: {error}");
         }
     }
@@ -165,7 +146,7 @@ mod tests {
 
         #[test]
         fn no_text_makes_it_panic(text in "[0-9: a]{0,30}") {
-            let _ = text.parse::<HeatColumn>();
+            let _ = HeatColumn::try_from(text);
         }
     }
 }

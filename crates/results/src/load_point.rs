@@ -79,9 +79,8 @@ impl<'a> LoadPoint<'a> {
 
     /// The medians of both bounds of a figure over the usable trials; `None` if no trial has bounds.
     pub fn bounds(&self, metric: Metric) -> Option<Bounds> {
-        let of = |end: fn(Bounds) -> f64| self.spread(|trial| metric.bounds(trial).map(end));
-        let (low, high) = (of(|bounds| bounds.low_us)?, of(|bounds| bounds.high_us)?);
-        Some(Bounds { low_us: low.median, high_us: high.median })
+        let of = |end: fn(Bounds) -> f64| self.median(|trial| metric.bounds(trial).map(end));
+        Some(Bounds { low_us: of(|bounds| bounds.low_us)?, high_us: of(|bounds| bounds.high_us)? })
     }
 
     /// Whether generator or host lengthened the response times of every usable trial beyond the uncertainty of a usable
@@ -104,22 +103,23 @@ impl<'a> LoadPoint<'a> {
 
     /// The median of `figure`, for figures that slowed trials also have, such as achieved throughput.
     pub fn told(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
-        self.spread(&figure).map(|spread| spread.median).or_else(|| self.at_most(figure))
-    }
-
-    /// Number of usable trials that found the server overloaded.
-    fn overloads(&self) -> usize {
-        self.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
+        self.median(&figure).or_else(|| self.at_most(figure))
     }
 
     /// Whether most of the usable trials found the server overloaded.
     pub fn overloaded(&self) -> bool {
-        2 * self.overloads() > self.usable().count()
+        let is_overloaded = |trial: &&Trial| matches!(trial.verdict, Verdict::Overloaded { .. });
+        2 * self.usable().filter(is_overloaded).count() > self.usable().count()
     }
 
     /// The median and range of `figure` over the usable trials; `None` if no trial has it.
     pub fn spread(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
         spread(self.usable().filter_map(figure))
+    }
+
+    /// The median of `figure` over the usable trials; `None` if no trial has it.
+    pub fn median(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+        self.spread(figure).map(|spread| spread.median)
     }
 
     /// The usable trial whose `figure` is the median: it represents all repeats if a figure cannot average them, such

@@ -1,4 +1,4 @@
-use crate::{Basis, Bounds, Trial};
+use crate::{Basis, Bounds, LatencySummary, Trial};
 
 /// A figure of the response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +51,16 @@ impl Metric {
 
     /// The figure of `trial`, of the requests that its claims rest on; `None` if it was not measured. Units: µs.
     pub fn of(self, trial: &Trial) -> Option<f64> {
-        let response_time = trial.claimed();
+        self.among(trial.claimed(), trial.windowed_p99_us)
+    }
+
+    fn among(self, times: &LatencySummary, windowed_p99_us: Option<f64>) -> Option<f64> {
         match self {
-            Metric::Mean => response_time.mean_us,
-            Metric::P50 => response_time.p50_us,
-            Metric::P99 => response_time.p99_us,
-            Metric::WindowedP99 => trial.windowed_p99_us,
-            Metric::P999 => response_time.p99_9_us,
+            Metric::Mean => times.mean_us,
+            Metric::P50 => times.p50_us,
+            Metric::P99 => times.p99_us,
+            Metric::WindowedP99 => windowed_p99_us,
+            Metric::P999 => times.p99_9_us,
         }
     }
 
@@ -69,14 +72,8 @@ impl Metric {
             Metric::WindowedP99 => self.bounds(trial).is_none_or(|bounds| bounds.low_us == bounds.high_us),
             _ => disturbance.is_none_or(|found| found.basis != Basis::Nothing),
         };
-        let times = &trial.all.response_time;
-        let served = match self {
-            Metric::Mean => times.mean_us,
-            Metric::P50 => times.p50_us,
-            Metric::P99 => times.p99_us,
-            Metric::WindowedP99 => disturbance.and_then(|found| found.windowed_p99_of_all_us).or(claimed),
-            Metric::P999 => times.p99_9_us,
-        };
+        let windowed = disturbance.and_then(|found| found.windowed_p99_of_all_us).or(trial.windowed_p99_us);
+        let served = self.among(&trial.all.response_time, windowed);
         Reading { undisturbed: claimed.filter(|_| is_quiet), served }
     }
 

@@ -8,24 +8,9 @@ impl Verdict {
     /// False if there is also a defect that no disturbance explains, such as a wrong value.
     pub fn is_of_host(&self) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
-        let explained = |reason: Reason| match reason {
-            // A stalled host causes time-outs and lost connections.
-            Reason::HostDisturbed
-            | Reason::ReceiveLag
-            | Reason::GeneratorLag
-            | Reason::GeneratorSaturated
-            | Reason::RateMissed
-            | Reason::ErrorRate
-            | Reason::NotSteady
-            | Reason::ProbeLoss => true,
-            Reason::FillFailed
-            | Reason::VerifyFailed
-            | Reason::KnobDrift
-            | Reason::AgentLost
-            | Reason::ServiceEnded
-            | Reason::SpansLost
-            | Reason::EventsLost => false,
-        };
+        // A stalled host causes time-outs and lost connections.
+        let explained =
+            |reason: Reason| reason.is_of_time() || matches!(reason, Reason::ErrorRate | Reason::ProbeLoss);
         let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
         disturbed && reasons.iter().all(|invalid| explained(invalid.reason))
     }

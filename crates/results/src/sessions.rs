@@ -67,17 +67,10 @@ impl Sessions {
     }
 }
 
-/// The counter of stalls: their number, over the milliseconds watched.
-const STALLS: &str = "stalls";
-/// The name of its figure.
-const STALLS_PER_HOUR: &str = "stalls_per_hour";
-/// Units: ms.
-const HOUR: f64 = 3_600_000.0;
-
-/// A workload's counter as a figure with its name and unit: a ratio, or for `stalls` the number per hour
-/// watched. `None` if `of` is 0.
+/// A workload's counter as a figure with its name and unit: a ratio, or for `stalls`, counted over the milliseconds
+/// watched, the number per hour. `None` if `of` is 0.
 pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
-    let (name, factor) = if name == STALLS { (STALLS_PER_HOUR, HOUR) } else { (name, 1.0) };
+    let (name, factor) = if name == "stalls" { ("stalls_per_hour", 3_600_000.0) } else { (name, 1.0) };
     (of > 0).then(|| (name.into(), factor * count as f64 / of as f64))
 }
 

@@ -1,12 +1,13 @@
 //! Time of requests across several services, as recorded in a trial.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::LatencySummary;
 
 /// Results from the spans of sampled requests: parts of each operation that sum to the generator's time, edges, cost of
 /// tracing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traces {
     /// One request in `one_in` was traced.
     pub one_in: u64,
@@ -25,7 +26,7 @@ pub struct Traces {
 }
 
 /// The share of traced requests that was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Traced requests due in the window that were answered.
     pub sampled: u64,
@@ -46,7 +47,7 @@ pub struct Coverage {
 }
 
 /// A service whose file lacks spans.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LostSpans {
     pub service: String,
@@ -64,7 +65,7 @@ impl Coverage {
 /// Time of one operation's traced requests.
 ///
 /// The parts of its services sum to `root_ns` of the same group, to the nanosecond.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedOperation {
     /// Its name, as in [`crate::Operation::name`].
     pub name: String,
@@ -95,7 +96,7 @@ pub struct TracedOperation {
 }
 
 /// Some requests of an operation. Units: ns, summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Number of requests.
     pub requests: u64,
@@ -106,7 +107,7 @@ pub struct Group {
 }
 
 /// Time of a service, or a store, in the requests of one operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceTime {
     /// Its name; `client` for the wait before a request was sent, `front` for the time between the generator and the
     /// entrance.
@@ -123,7 +124,7 @@ pub struct ServiceTime {
 }
 
 /// Time on the critical path. Units: ns, summed over the requests of each group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are the groups")]
 pub struct PartTime {
     /// The use of this time.
@@ -134,20 +135,7 @@ pub struct PartTime {
 }
 
 /// The use of a moment of a request.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// A request was due but not sent yet: it waited for a connection, or the generator was late. Counts for `client`.
@@ -276,7 +264,7 @@ impl TracedOperation {
 }
 
 /// One request, call by call. Units: ns since it was due; in results of earlier versions since it was sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waterfall {
     /// Its identity, in hexadecimal digits.
     pub trace: String,
@@ -289,7 +277,7 @@ pub struct Waterfall {
 }
 
 /// A request, a call with both of its ends, or a call to a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallRow {
     /// The called service.
     pub service: String,
@@ -313,7 +301,7 @@ pub struct WaterfallRow {
 }
 
 /// A stretch of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct RowPart {
     pub part: Part,
@@ -321,7 +309,7 @@ pub struct RowPart {
 }
 
 /// Kind of a row of a waterfall.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// The request at the entrance.
@@ -334,7 +322,7 @@ pub enum RowKind {
 }
 
 /// The calls of one method from one service to another, or to a store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EdgeTimes {
     /// The calling service.
     pub caller: String,
@@ -365,7 +353,7 @@ pub struct EdgeTimes {
 }
 
 /// A caller's counts of all calls of an edge, traced or not, warm-up and drain included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the other fields are their names")]
 pub struct AllCalls {
     pub calls: u64,
@@ -382,7 +370,7 @@ pub struct AllCalls {
 
 /// Cost of tracing for an operation: its traced requests against the untraced ones of the same trial, chosen at random
 /// by the generator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracingCost {
     /// The operation.
     pub operation: String,
@@ -399,7 +387,7 @@ pub struct TracingCost {
 }
 
 /// Difference between two figures, with its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct Difference {
     pub us: f64,

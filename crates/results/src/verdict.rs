@@ -112,23 +112,7 @@ impl Reason {
 
     /// Whether it concerns the timing of sends and reads, which may be better in a second trial.
     pub fn is_of_time(self) -> bool {
-        match self {
-            Reason::GeneratorLag
-            | Reason::ReceiveLag
-            | Reason::HostDisturbed
-            | Reason::GeneratorSaturated
-            | Reason::RateMissed
-            | Reason::NotSteady => true,
-            Reason::ErrorRate
-            | Reason::FillFailed
-            | Reason::VerifyFailed
-            | Reason::KnobDrift
-            | Reason::AgentLost
-            | Reason::ProbeLoss
-            | Reason::ServiceEnded
-            | Reason::SpansLost
-            | Reason::EventsLost => false,
-        }
+        self.is_disturbance() || matches!(self, Reason::GeneratorSaturated | Reason::RateMissed)
     }
 }
 

@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn cells_of_one_look_are_one_run() {
         let check = |columns: &[&str], expect: &[(usize, u32, u32)]| {
-            let columns: Vec<HeatColumn> = columns.iter().map(|text| text.parse().unwrap()).collect();
+            let column = |text: &&str| HeatColumn::try_from((*text).to_owned()).unwrap();
+            let columns: Vec<HeatColumn> = columns.iter().map(column).collect();
             assert_eq!(looks(&columns), expect, "{columns:?}");
         };
         check(&[], &[]);

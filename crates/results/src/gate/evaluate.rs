@@ -305,9 +305,7 @@ fn within(trial: &Trial, target: Nanos) -> FigureValue {
     }
     let arrivals = &trial.arrivals;
     let known = trial.curve.iter().filter(|(_, us)| *us <= target_us).map(|(percentile, _)| *percentile);
-    let least = known
-        .fold(None, |most: Option<f64>, percentile| Some(most.map_or(percentile, |m| m.max(percentile))));
-    let value = match least {
+    let value = match known.reduce(f64::max) {
         _ if arrivals.intended == 0 => Err("no request was due".into()),
         _ if trial.curve.is_empty() => Err("it was not counted, and the trial kept no distribution".into()),
         least => {

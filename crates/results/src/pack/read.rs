@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use tempfile::TempDir;
 
 use super::{FORMAT, LIST, List, Listed, Packed, plain};
 use crate::study::StudyFolder;
@@ -63,7 +62,10 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
         return Err(damaged(format!("{missing} is missing")));
     }
     check(beside.path()).map_err(|error| damaged(error.to_string()))?;
-    settle(beside, &folder)?;
+    // The rename replaces an empty folder created in between, which loses no data.
+    fs::rename(beside.path(), &folder).map_err(|e| Error::write(&folder, e))?;
+    // The rename moved it, so it must not be removed.
+    let _ = beside.keep();
     Ok(Packed {
         path: folder,
         files: list.files.len(),
@@ -156,15 +158,6 @@ fn check(folder: &Path) -> Result<(), Error> {
     } else {
         ResultFolder::open(folder)?.load().map(drop)
     }
-}
-
-/// Renames the folder to its final name.
-fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
-    // The rename replaces an empty folder created in between, which loses no data.
-    fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;
-    // The rename moved it, so it must not be removed.
-    let _ = beside.keep();
-    Ok(())
 }
 
 #[cfg(test)]
