@@ -62,7 +62,9 @@ impl Store {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
-        self.put(key, flags, expiry, value, verb == StoreVerb::Set, now)
+        let fields = Fields { flags, expiry, marks: Marks::NONE, cas: None };
+        let stored = self.put_with(key, fields, value, verb == StoreVerb::Set, now);
+        stored.map_or(Stored::NoMemory, |_| Stored::Stored)
     }
 
     /// Whether the condition of a storage command holds; returns the old item if the command looks at it.
@@ -204,25 +206,8 @@ impl Store {
         cas.ok_or(Stored::NoMemory)
     }
 
-    /// Makes `value` the item of `key`; `replaces` as of [`Store::put_used`].
-    #[inline]
-    pub(super) fn put(
-        &mut self,
-        key: Key,
-        flags: u32,
-        expiry: Expiry,
-        value: &[u8],
-        replaces: bool,
-        now: u32,
-    ) -> Stored {
-        let fields = Fields { flags, expiry, marks: Marks::NONE, cas: None };
-        match self.put_with(key, fields, value, replaces, now) {
-            Some(_) => Stored::Stored,
-            None => Stored::NoMemory,
-        }
-    }
-
-    /// Makes `value` the item of `key`; returns its unique number, or `None` without memory.
+    /// Makes `value` the item of `key`; returns its unique number, or `None` without memory. `replaces` as of
+    /// [`Store::put_used`].
     #[inline]
     pub(super) fn put_with(
         &mut self,
