@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::epochs::{Epochs, Retired};
 use crate::hash::KeyHash;
 use crate::records::Location;
-use bucket::{Entry, Turn};
+use bucket::{Bucket, Entry, Turn};
 use pieces::Pieces;
 use table::BucketId;
 
@@ -167,14 +167,10 @@ impl Index {
 
     /// Marks records that were not used for long, in one home bucket and its overflow buckets.
     pub(crate) fn age(&self, home: usize, now: u32) {
-        let mut id = BucketId::Home(home);
-        loop {
-            let bucket = self.table.bucket(id);
+        for bucket in self.table.chain(home) {
             for (slot, entry) in bucket.entries().enumerate().filter(|(_, entry)| !entry.is_empty()) {
                 bucket.update(slot, entry, entry.with_usage(entry.usage().aged(now)));
             }
-            let Some(next) = bucket.next() else { return };
-            id = BucketId::Overflow(next);
         }
     }
 
@@ -191,16 +187,11 @@ impl Index {
         let now = self.homes();
         // A bucket of a smaller table has the entries of several.
         let is_merged = now < homes;
-        let mut id = BucketId::Home(table::fold(home, now));
-        loop {
-            let bucket = self.table.bucket(id);
-            for entry in bucket.entries().filter(|entry| !entry.is_empty()) {
-                if !is_merged || table::home(hash_of(entry.location()), homes) == home {
-                    see(entry.location(), entry.usage());
-                }
+        let entries = self.table.chain(table::fold(home, now)).flat_map(Bucket::entries);
+        for entry in entries.filter(|entry| !entry.is_empty()) {
+            if !is_merged || table::home(hash_of(entry.location()), homes) == home {
+                see(entry.location(), entry.usage());
             }
-            let Some(next) = bucket.next() else { break };
-            id = BucketId::Overflow(next);
         }
         // See `split`: a bucket's entries go to the bucket above it by a power of two above its own number.
         let mut step = (home + 1).next_power_of_two();
@@ -215,16 +206,8 @@ impl Index {
     /// All entries as numbers, in the order of their records.
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(self.entries);
-        for home in 0..self.homes() {
-            let mut id = BucketId::Home(home);
-            loop {
-                let bucket = self.table.bucket(id);
-                let entries = bucket.entries().filter(|entry| !entry.is_empty());
-                words.extend(entries.map(Entry::to_word));
-                let Some(next) = bucket.next() else { break };
-                id = BucketId::Overflow(next);
-            }
-        }
+        let entries = (0..self.homes()).flat_map(|home| self.table.chain(home)).flat_map(Bucket::entries);
+        words.extend(entries.filter(|entry| !entry.is_empty()).map(Entry::to_word));
         words.sort_unstable_by_key(|word| Entry::order(*word));
         words
     }
@@ -339,6 +322,15 @@ impl Index {
         new
     }
 
+    /// Takes all entries out of the chain that starts with a home bucket.
+    fn clear_chain(&mut self, home: &Bucket, into: &mut Vec<Entry>) {
+        let mut next = home.clear(into);
+        while let Some(number) = next {
+            next = self.table.overflow.get(number as usize).clear(into);
+            self.spare.push(number);
+        }
+    }
+
     /// Adds a bucket and moves its share of the entries there.
     fn split(&mut self, mut hash_of: impl FnMut(Location) -> KeyHash) {
         let table = Arc::clone(&self.table);
@@ -350,11 +342,7 @@ impl Index {
         let old = split_from(new);
         let mut entries = std::mem::take(&mut self.scratch);
         table.homes.get(old).rearranging(|| {
-            let mut next = table.homes.get(old).clear(&mut entries);
-            while let Some(number) = next {
-                next = table.overflow.get(number as usize).clear(&mut entries);
-                self.spare.push(number);
-            }
+            self.clear_chain(table.homes.get(old), &mut entries);
             for entry in entries.drain(..) {
                 let home = table::home(hash_of(entry.location()), new + 1);
                 debug_assert!(home == old || home == new);
@@ -378,11 +366,7 @@ impl Index {
         let mut entries = std::mem::take(&mut self.scratch);
         into.rearranging(|| {
             from.rearranging(|| {
-                let mut next = from.clear(&mut entries);
-                while let Some(number) = next {
-                    next = table.overflow.get(number as usize).clear(&mut entries);
-                    self.spare.push(number);
-                }
+                self.clear_chain(from, &mut entries);
                 entries.drain(..).for_each(|entry| self.put(old, entry));
                 table.homes.pop();
             });

@@ -114,6 +114,12 @@ impl Table {
         Look::Unsettled
     }
 
+    /// A home bucket and its overflow buckets, for the writer.
+    pub(super) fn chain(&self, home: usize) -> impl Iterator<Item = &Bucket> {
+        let next = move |bucket: &&Bucket| bucket.next().map(|number| self.overflow.get(number as usize));
+        std::iter::successors(Some(self.homes.get(home)), next)
+    }
+
     #[inline]
     pub(super) fn bucket(&self, id: BucketId) -> &Bucket {
         match id {
