@@ -1,7 +1,19 @@
 //! The object-caching workload: its operations, its distributions, and published loads.
 
+use dist::{DataSet, Trace};
 use spec::workload::Operation;
-use spec::{Chapter, Entry, Notation, Preset, Section};
+use spec::{Chapter, Entry, Notation, Popularity, Preset, Process, Profile, Scaling, Section, Size};
+
+/// What a load can be drawn from: heading, options and forms of each kind, in the order in which one chooses.
+const KINDS: [(&str, &str, &[Notation]); 7] = [
+    ("Sizes; [LEAST..MOST] behind any of them clips it", "--key-size, --value-size", &Size::FORMS),
+    ("Popularity of keys", "--popularity", &Popularity::FORMS),
+    ("Arrival processes", "--arrivals", &Process::FORMS),
+    ("Load profiles, behind a process as in poisson+ramp:0.1x..1x/60s", "--arrivals", &Profile::FORMS),
+    ("Arrivals from a trace", "--arrivals", &Trace::FORMS),
+    ("Data sets", "--data-set", &DataSet::FORMS),
+    ("Scaling of a data set", "--scale", &Scaling::FORMS),
+];
 
 /// Operations, distributions and presets.
 pub fn chapter() -> Chapter {
@@ -31,18 +43,14 @@ fn source(operation: &str) -> &'static str {
 
 /// Sizes, popularities, arrivals, data sets and their scaling.
 pub fn distributions() -> Vec<Section> {
-    let form = |notation: &Notation| {
-        Entry::named(
-            notation.syntax,
-            format!("{}. Such as {}; checked: {}", notation.meaning, notation.example, notation.check),
-            notation.source,
-        )
+    let entry = |form: &Notation| {
+        let meaning = format!("{}. Such as {}; checked: {}", form.meaning, form.example, form.check);
+        Entry::named(form.syntax, meaning, form.source)
     };
-    let sections = dist::catalogue().sections;
-    let section = |kind: &dist::Section| {
-        Section::new(&format!("{} ({})", kind.title, kind.options), kind.forms.iter().map(form))
+    let section = |(title, options, forms): &(&str, &str, &[Notation])| {
+        Section::new(&format!("{title} ({options})"), forms.iter().map(entry))
     };
-    sections.iter().map(section).collect()
+    KINDS.iter().map(section).collect()
 }
 
 /// Published loads, each value with its source.
@@ -84,7 +92,7 @@ mod tests {
         for (name, _) in Operation::EXPLAINED {
             assert!(spec::is_source(&find(name).source), "{name}");
         }
-        for form in dist::catalogue().sections.iter().flat_map(|section| section.forms) {
+        for form in KINDS.iter().flat_map(|(_, _, forms)| *forms) {
             let told = find(form.syntax);
             assert!(told.meaning.contains(form.check) && told.source == form.source, "{told:?}");
         }
@@ -101,5 +109,23 @@ mod tests {
             }
         }
         assert!(find("ycsb-e").meaning.contains("cannot be served: 95 %"));
+    }
+
+    #[test]
+    fn every_example_can_be_typed_and_every_text_is_there() {
+        for (title, options, forms) in KINDS {
+            let reads = |text: &str| match options {
+                "--key-size, --value-size" => text.parse::<Size>().is_ok(),
+                "--popularity" => text.parse::<Popularity>().is_ok(),
+                "--arrivals" => text.parse::<spec::ArrivalSpec>().is_ok(),
+                "--scale" => text.parse::<Scaling>().is_ok(),
+                _ => !text.is_empty(),
+            };
+            for form in forms {
+                assert!(reads(form.example), "{title}: {}", form.example);
+                let texts = [form.syntax, form.meaning, form.example, form.source, form.check];
+                assert!(texts.iter().all(|text| !text.is_empty() && !text.contains("  ")), "{form:?}");
+            }
+        }
     }
 }
