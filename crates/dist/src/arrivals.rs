@@ -42,9 +42,6 @@ pub trait Recorded: fmt::Debug + Send + Sync {
 
     /// How many arrivals come up to `ns`, which included. `near`: where a reader is, so that others need not be looked at.
     fn until(&self, ns: u64, near: &Place) -> u64;
-
-    /// When the last one comes; `None` if there is no last.
-    fn last_ns(&self) -> Option<u64>;
 }
 
 /// A place in recorded arrivals.
@@ -119,14 +116,6 @@ impl Arrivals {
     /// The mean rate expected after `from` and up to `to`; 0 if the interval is empty. Units: rps.
     pub fn mean_rps(&self, from_ns: f64, to_ns: f64) -> f64 {
         if to_ns > from_ns { self.expected(from_ns, to_ns) / (to_ns - from_ns) * 1e9 } else { 0.0 }
-    }
-
-    /// When the last arrival of a trace comes; `None` if arrivals have no known end. Units: ns after the start.
-    pub fn ends_ns(&self) -> Option<f64> {
-        match &self.0 {
-            Source::Drawn { .. } => None,
-            Source::Replayed { trace, speed, .. } => trace.last_ns().map(|offset| offset as f64 / speed),
-        }
     }
 }
 

@@ -3,32 +3,28 @@
 //! A run is reproducible if every draw comes from a [`Streams`] made from one seed: each purpose and each thread has
 //! a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] draws the times of requests,
 //! [`KeySampler`] the keys by [`Popularity`] or from a [`DataSet`], [`Size`] the sizes. Their specifications are in
-//! `spec`, with the source of each in its `FORMS`; [`catalogue`] lists them all. A test over 100 seeds compares each
-//! with its configured distribution, since known generators got this wrong: CloudSuite's loader sends half of all
-//! requests to one key.
+//! `spec`, with the source of each in its `FORMS`. A test over 100 seeds compares each with its configured distribution,
+//! since known generators got this wrong: CloudSuite's loader sends half of all requests to one key.
 //!
 //! Try it: `cargo test -p dist`.
 
 mod arrivals;
-mod catalogue;
 mod data_set;
 mod draw;
 mod gap;
 mod item_sizes;
 mod key_sampler;
+mod lines;
 mod scatter;
 mod streams;
 mod zipf;
 
 pub use arrivals::{Arrivals, Place, Recorded, Trace};
-pub use catalogue::{Catalogue, Section, catalogue};
 pub use data_set::{DataSet, Line, Population, twitter_like};
 pub use draw::Draw;
 pub use gap::Gap;
 pub use item_sizes::ItemSizes;
 pub use key_sampler::KeySampler;
 pub use scatter::Scatter;
-pub use spec::{
-    ArrivalSpec, Copies, Notation, Parameter, Popularity, Preset, Process, Profile, Scaling, Size,
-};
+pub use spec::{ArrivalSpec, Copies, Notation, Popularity, Process, Profile, Scaling, Size};
 pub use streams::{Purpose, Rng, Streams, finalize as mixed};

@@ -226,10 +226,6 @@ impl Recorded for Replay {
         let index = self.requests.first(low..high, is_later);
         round * self.total + self.selected_before(index)
     }
-
-    fn last_ns(&self) -> Option<u64> {
-        (!self.loops).then(|| Replay::last_ns(self))
-    }
 }
 
 #[cfg(test)]
@@ -275,7 +271,7 @@ mod tests {
         let select = Select { loops: true, to_ns: Some(3_000_000), ..Select::default() };
         let replay = Replay::new(requests(10), &select).unwrap();
         assert_eq!(arrivals(&replay, 7), (0..7).map(|i| i * 1_000_000).collect::<Vec<_>>());
-        assert_eq!((replay.mean_rps(), Recorded::last_ns(&replay)), (1_000.0, None));
+        assert_eq!(replay.mean_rps(), 1_000.0);
         assert_eq!(replay.find(7, &mut Cursor::default()), 1);
         assert_eq!(replay.until(6_500_000, &Place::default()), 7);
     }

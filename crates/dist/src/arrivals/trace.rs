@@ -6,6 +6,7 @@ use units::ParseError;
 
 use crate::Notation;
 use crate::arrivals::{Place, Recorded};
+use crate::lines::each_line;
 
 /// When requests arrived, counted from the first of them. Units: ns.
 ///
@@ -37,50 +38,29 @@ impl Trace {
     }];
 
     /// Reads a trace. Errors: no arrival, a line that is not a timestamp, one that goes back; each with its line.
-    pub fn read(mut reader: impl BufRead) -> Result<Trace, ParseError> {
-        let mut offsets_ns = Vec::new();
-        let (mut first, mut last, mut digits) = (None, 0, 9);
-        let mut line = Vec::new();
-        let mut is_head = true;
-        for number in 1u64.. {
-            line.clear();
-            let given = |line: &[u8]| {
-                let shown: String = String::from_utf8_lossy(line).trim().chars().take(40).collect();
-                format!("line {number}: '{shown}'")
-            };
-            let mut limited = std::io::Read::take(&mut reader, MAX_LINE as u64 + 1);
-            match limited.read_until(b'\n', &mut line) {
-                Ok(0) => break,
-                Ok(_) if line.len() > MAX_LINE => {
-                    return Err(error(given(&line), "it is longer than 256 bytes".into()));
-                }
-                Ok(_) => {}
-                Err(e) => return Err(error(given(&line), format!("it cannot be read: {e}"))),
-            }
-            let text = line.trim_ascii();
-            if text.is_empty() || text.starts_with(b"#") {
-                continue;
+    pub fn read(reader: impl BufRead) -> Result<Trace, ParseError> {
+        let (mut offsets_ns, mut first, mut last) = (Vec::new(), None, 0);
+        let (mut is_head, mut digits) = (true, 9);
+        each_line(reader, MAX_LINE, error, |text| {
+            if text.starts_with(b"#") {
+                return Ok(());
             }
             if std::mem::take(&mut is_head)
                 && let Some(unit) = unit(text)
             {
                 digits = unit;
-                continue;
+                return Ok(());
             }
-            let at = timestamp(text, digits).ok_or_else(|| {
-                let problem = "it is not a timestamp: digits, and a point if need be";
-                error(given(text), problem.into())
-            })?;
+            let at =
+                timestamp(text, digits).ok_or("it is not a timestamp: digits, and a point if need be")?;
             if at < last {
-                return Err(error(given(text), "it is before the one above it".into()));
+                return Err("it is before the one above it".into());
             }
             last = at;
-            let offset = at - *first.get_or_insert(at);
-            offsets_ns.push(
-                u64::try_from(offset)
-                    .map_err(|_| error(given(text), "it is over 584 years after the first".into()))?,
-            );
-        }
+            let offset = u64::try_from(at - *first.get_or_insert(at));
+            offsets_ns.push(offset.map_err(|_| "it is over 584 years after the first")?);
+            Ok(())
+        })?;
         if offsets_ns.is_empty() {
             return Err(error("".into(), "there is no arrival in it".into()));
         }
@@ -90,11 +70,6 @@ impl Trace {
     /// Reads a trace from text.
     pub fn parse(text: &str) -> Result<Trace, ParseError> {
         Trace::read(text.as_bytes())
-    }
-
-    /// When each request arrives, counted from the first. Units: ns.
-    pub fn offsets_ns(&self) -> &[u64] {
-        &self.offsets_ns
     }
 }
 
@@ -107,10 +82,6 @@ impl Recorded for Trace {
 
     fn until(&self, ns: u64, _near: &Place) -> u64 {
         self.offsets_ns.partition_point(|offset| *offset <= ns) as u64
-    }
-
-    fn last_ns(&self) -> Option<u64> {
-        self.offsets_ns.last().copied()
     }
 }
 
@@ -152,7 +123,7 @@ mod tests {
     #[test]
     fn reads_timestamps_in_their_unit() {
         let check = |text: &str, expect: &[u64]| {
-            assert_eq!(Trace::parse(text).unwrap().offsets_ns(), expect, "{text}");
+            assert_eq!(Trace::parse(text).unwrap().offsets_ns, expect, "{text}");
         };
         check("0\n0.5\n2", &[0, 500_000_000, 2_000_000_000]);
         check("s\n1.000000001\n1.0000000029\n", &[0, 1]);
@@ -192,7 +163,7 @@ mod tests {
         #[test]
         fn digits_do_not_either(text in "(ns\n)?([0-9.]{0,30}\n){0,5}") {
             if let Ok(trace) = Trace::parse(&text) {
-                prop_assert!(trace.offsets_ns().is_sorted());
+                prop_assert!(trace.offsets_ns.is_sorted());
             }
         }
     }

@@ -6,12 +6,13 @@
 //!
 //! Source: `benchmarks/data-caching/client/memcached/memcached_client/generate.c` of CloudSuite 3.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use units::ParseError;
 
 use super::{DataSet, Line};
 use crate::Size;
+use crate::lines::each_line;
 
 /// The longest line: two numbers and a key of 250 B with room to spare.
 const MAX_LINE: usize = 1_024;
@@ -26,38 +27,20 @@ impl DataSet {
     ///
     /// The probabilities may fall, as in CloudSuite's own files, or rise; the highest counts as the whole.
     /// Errors: a line that is not such a pair, or a probability that turns; each with its line.
-    pub fn from_cloudsuite(mut reader: impl BufRead, key_size: u8) -> Result<DataSet, ParseError> {
+    pub fn from_cloudsuite(reader: impl BufRead, key_size: u8) -> Result<DataSet, ParseError> {
         let mut items: Vec<(f64, Line)> = Vec::new();
         let mut falls = None;
-        let mut line = Vec::new();
-        for number in 1u64.. {
-            line.clear();
-            let given = |line: &[u8]| {
-                let shown: String = String::from_utf8_lossy(line).trim().chars().take(40).collect();
-                format!("line {number}: '{shown}'")
-            };
-            match Read::take(&mut reader, MAX_LINE as u64 + 1).read_until(b'\n', &mut line) {
-                Ok(0) => break,
-                Ok(_) if line.len() > MAX_LINE => {
-                    return Err(error(given(&line), "it is longer than 1024 bytes".into()));
-                }
-                Ok(_) => {}
-                Err(e) => return Err(error(given(&line), format!("it cannot be read: {e}"))),
-            }
-            let text = line.trim_ascii();
-            if text.is_empty() {
-                continue;
-            }
-            let (cumulative, item) = pair(text, key_size).map_err(|problem| error(given(text), problem))?;
+        each_line(reader, MAX_LINE, error, |text| {
+            let (cumulative, item) = pair(text, key_size)?;
             if let Some((before, _)) = items.last().filter(|(before, _)| *before != cumulative) {
                 let fell = cumulative < *before;
                 if *falls.get_or_insert(fell) != fell {
-                    let problem = "its probability turns: lines must all rise or all fall";
-                    return Err(error(given(text), problem.into()));
+                    return Err("its probability turns: lines must all rise or all fall".into());
                 }
             }
             items.push((cumulative, item));
-        }
+            Ok(())
+        })?;
         // One line above the other: the difference to the next lower one is the item's own.
         let lower = |i: usize| match falls.unwrap_or(true) {
             true => items.get(i + 1).map_or(0.0, |(next, _)| *next),

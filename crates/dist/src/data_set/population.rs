@@ -111,11 +111,6 @@ impl Population {
         self.lines() * self.scaling.factor
     }
 
-    /// How it was scaled.
-    pub fn scaling(&self) -> Scaling {
-        self.scaling
-    }
-
     fn lines(&self) -> u64 {
         self.shares.len() as u64
     }
