@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use reactor::Address;
 
-use app::Addresses;
+use app::{Addresses, Running, RunningPart};
 pub use app::{Making, Restart, Seed};
 pub(crate) use calls::is_cell;
 pub use files::{Files, SetFiles};
@@ -121,12 +121,14 @@ impl Server {
         &self.name
     }
 
+    /// What this process manages of it, if it was started for this.
+    fn managed(&self) -> Option<&ManagedServer> {
+        if let Keeper::Managed(own) = &self.keeper { Some(own) } else { None }
+    }
+
     /// The protocol that its application names for caches.
     pub fn protocol(&self) -> Option<spec::workload::Protocol> {
-        match &self.keeper {
-            Keeper::Managed(own) => own.running().plan().app().entrance(Some(app::Workload::Cache))?.protocol,
-            Keeper::External(_) => None,
-        }
+        self.managed()?.running.plan().app().entrance(Some(app::Workload::Cache))?.protocol
     }
 
     /// Its entry in a result.
@@ -149,14 +151,14 @@ impl Server {
 
     /// Whether it was started for this, here or on another machine.
     pub fn is_started(&self) -> bool {
-        matches!(self.keeper, Keeper::Managed(_))
+        self.managed().is_some()
     }
 
     /// The serving processes, including workers, if they are on this machine: started here, or found by the sockets
     /// that listen at its addresses.
     pub fn pids(&self) -> Vec<u32> {
         match &self.keeper {
-            Keeper::Managed(own) => own.pids(),
+            Keeper::Managed(own) => own.running.pids(),
             Keeper::External(foreign) => foreign.pids(),
         }
     }
@@ -191,17 +193,19 @@ impl Server {
 
     /// Its services that run on this machine, each with its processes.
     fn pids_by_service(&self) -> Vec<(String, Vec<u32>)> {
-        if let Keeper::Managed(own) = &self.keeper { own.pids_by_service() } else { Vec::new() }
+        let services = self.managed().into_iter().flat_map(|own| own.running.services());
+        services.map(|one| (one.service.name.clone(), one.pids())).collect()
     }
 
     /// The folder of served files on this machine, if it was started here.
     pub fn folder(&self) -> Option<&Path> {
-        if let Keeper::Managed(own) = &self.keeper { own.folder() } else { None }
+        self.managed()?.folder()
     }
 
     /// Whether a part of it was started on another machine.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        matches!(&self.keeper, Keeper::Managed(own) if !own.is_here())
+        let is_away = |part: RunningPart<'_>| matches!(part, RunningPart::Elsewhere(_));
+        self.managed().is_some_and(|own| own.running.parts().any(is_away))
     }
 
     /// Resource usage of its services so far, as JSON, for a coordinator's query to an agent.
@@ -212,7 +216,7 @@ impl Server {
     /// Resource usage of its services so far; `None` if its processes are unknown.
     pub(crate) fn usage(&self) -> Option<Usage> {
         match &self.keeper {
-            Keeper::Managed(own) => Some(own.usage()),
+            Keeper::Managed(own) => Some(Usage::of(&own.running)),
             Keeper::External(foreign) => foreign.usage(),
         }
     }
@@ -220,7 +224,7 @@ impl Server {
     /// Processor time of its services so far; `None` if its processes are unknown.
     fn processors_used(&self) -> Option<Usage> {
         match &self.keeper {
-            Keeper::Managed(own) => Some(own.processors_used()),
+            Keeper::Managed(own) => Some(Usage::of_processors(&own.running)),
             Keeper::External(foreign) => foreign.usage(),
         }
     }
@@ -234,7 +238,7 @@ impl Server {
 
     /// The last lines that it wrote to standard error, if it was started here.
     pub fn logs(&self) -> Vec<String> {
-        if let Keeper::Managed(own) = &self.keeper { own.logs() } else { Vec::new() }
+        self.managed().map_or_else(Vec::new, |own| own.running.logs())
     }
 
     /// Restarts it in the same place; a bare server may get another address, and data in memory are lost.
@@ -250,7 +254,7 @@ impl Server {
     ///
     /// Errors: it does not come back.
     pub fn reset(&mut self) -> Result<Option<Restart>, Error> {
-        let is_seeded = matches!(&self.keeper, Keeper::Managed(own) if own.is_seeded());
+        let is_seeded = self.managed().is_some_and(|own| own.running.is_seeded());
         let is_used = std::mem::replace(&mut self.is_used, true);
         if is_seeded && is_used { self.restart().map(Some) } else { Ok(None) }
     }
@@ -259,21 +263,21 @@ impl Server {
     ///
     /// Errors: it is not ours to stop.
     pub fn halt(&mut self) -> Result<Duration, Error> {
-        self.ours()?.halt()
+        Ok(self.ours()?.halt()?)
     }
 
     /// Starts one again that is halted; `called` is where services of other machines listen now. Returns how long that took.
     ///
     /// Errors: it is not ours to start, or does not come back.
     pub fn resume(&mut self, called: Addresses) -> Result<Duration, Error> {
-        let took = self.ours()?.resume(called)?;
+        let took = self.ours()?.resume(Some(called))?;
         self.started_again();
         Ok(took)
     }
 
-    fn ours(&mut self) -> Result<&mut ManagedServer, Error> {
+    fn ours(&mut self) -> Result<&mut Running, Error> {
         match &mut self.keeper {
-            Keeper::Managed(own) => Ok(own),
+            Keeper::Managed(own) => Ok(&mut own.running),
             Keeper::External(_) => Err(Error::NotOurs { name: self.record.name.clone() }),
         }
     }
@@ -281,9 +285,11 @@ impl Server {
     /// Records changes after a restart.
     fn started_again(&mut self) {
         let Keeper::Managed(own) = &self.keeper else { return };
-        self.record.address = own.address();
+        self.record.address = own.running.address(None);
+        let listening = own.running.listening();
         for service in &mut self.record.services {
-            service.addresses = own.addresses(&service.name);
+            let addresses = listening.get(&service.name).into_iter().flatten().flatten();
+            service.addresses = addresses.map(ToString::to_string).collect();
             service.restarts += 1;
         }
         self.record.congestion_control = own.congestion_control().or(self.record.congestion_control.take());
@@ -291,9 +297,8 @@ impl Server {
 
     /// Ends it in good order, if it was started for this.
     pub fn stop(self) {
-        match self.keeper {
-            Keeper::Managed(mut own) => own.stop(),
-            Keeper::External(_) => {}
+        if let Keeper::Managed(mut own) = self.keeper {
+            own.running.stop();
         }
     }
 }

@@ -25,7 +25,7 @@ const OF_VIDEO: u64 = 166_000_000;
 /// Interval of checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
-const MEMORY: &str = "/dev/shm";
+pub(super) const MEMORY: &str = "/dev/shm";
 /// Folder for large temporary files: on a disk even if `/tmp` is in memory. Source: file-hierarchy(7).
 const LASTING: &str = "/var/tmp";
 /// The file systems of memory: tmpfs and ramfs. Source: include/uapi/linux/magic.h.
@@ -112,7 +112,7 @@ fn on_disk(folders: &[PathBuf]) -> Result<PathBuf, Error> {
 }
 
 /// Whether a folder is in the machine's memory.
-fn is_memory(folder: &Path) -> bool {
+pub(super) fn is_memory(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| MEMORY_KINDS.contains(&(found.f_type as u32)))
 }
 

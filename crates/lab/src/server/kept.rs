@@ -7,7 +7,7 @@ use results::{
 };
 use traces::{Span, SpanFile, TraceId};
 
-use super::{Keeper, Server, spans, tracing};
+use super::{Server, spans, tracing};
 use crate::Error;
 
 impl Server {
@@ -23,8 +23,8 @@ impl Server {
         folder: &ResultFolder,
         id: &str,
     ) -> Result<(), Error> {
-        let Keeper::Managed(own) = &self.keeper else { return Ok(()) };
-        let plan = own.running().plan();
+        let Some(own) = self.managed() else { return Ok(()) };
+        let plan = own.running.plan();
         let (Some(left), Some(entrance)) = (own.spans(), tracing::entrance(plan.app())) else {
             return Ok(());
         };
@@ -79,7 +79,7 @@ fn kept(requests: &TracedRequests, files: &[SpanFile], most: usize) -> (KeptTrac
     (kept, bytes)
 }
 
-fn identity(request: &TracedRequest) -> Option<TraceId> {
+pub(super) fn identity(request: &TracedRequest) -> Option<TraceId> {
     u128::from_str_radix(&request.trace, 16).ok().map(|trace| TraceId(trace.to_be_bytes()))
 }
 

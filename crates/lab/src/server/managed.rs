@@ -2,28 +2,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use app::{
-    Addresses, App, Away, Elsewhere, EndedPart, Making, Need, Placement, Plan, Restart, Running, RunningPart,
-    RunningService, Seed,
+    App, Away, Elsewhere, EndedPart, Making, Need, Placement, Plan, Running, RunningPart, RunningService,
+    Seed,
 };
-use launch::{Instance, Interrupt, Interrupted};
+use launch::{Instance, Interrupt, Interrupted, OwnFolder};
 
 use super::ServerOptions;
 use super::files::{Files, Served};
-use super::spans::SpanFolder;
+use super::spans;
 use super::tracing;
-use super::usage::Usage;
 use crate::agents::Machines;
 use crate::{Error, TargetName};
 
 /// A running application with its entry in the result. Dropping it ends the application and removes its places.
 pub(super) struct ManagedServer {
-    running: Running,
+    pub(super) running: Running,
     // Behind the services that serve them.
     served: Option<Served>,
-    spans: Option<SpanFolder>,
+    spans: Option<OwnFolder>,
     options: ServerOptions,
 }
 
@@ -55,7 +53,7 @@ impl ManagedServer {
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
         plan.files = served.as_ref().map(|served| served.folder().into());
         plan.videos = options.files.as_ref().and_then(Files::videos);
-        let spans = options.traced.then(|| SpanFolder::make(options.span_bytes)).transpose()?;
+        let spans = options.traced.then(|| spans::folder(options.span_bytes)).transpose()?;
         plan.spans = spans.as_ref().map(|spans| spans.path().into());
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
@@ -88,47 +86,14 @@ impl ManagedServer {
         })
     }
 
-    /// What runs.
-    pub(super) fn running(&self) -> &Running {
-        &self.running
-    }
-
     /// The folder to which its services write spans, if they do.
     pub(super) fn spans(&self) -> Option<&Path> {
-        self.spans.as_ref().map(SpanFolder::path)
-    }
-
-    /// Whether it begins with data at each start that were made before.
-    pub(super) fn is_seeded(&self) -> bool {
-        self.running.is_seeded()
+        self.spans.as_ref().map(OwnFolder::path)
     }
 
     /// The folder whose files its services serve here.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.served.as_ref().map(Served::folder)
-    }
-
-    /// Stops all services and starts them again in the same places.
-    ///
-    /// Errors: one does not come back; all are stopped then.
-    pub(super) fn restart(&mut self) -> Result<Restart, Error> {
-        Ok(self.running.restart()?)
-    }
-
-    /// Stops all services, which keep their places; returns how long that took.
-    pub(super) fn halt(&mut self) -> Result<Duration, Error> {
-        Ok(self.running.halt()?)
-    }
-
-    /// Starts them again; `called` holds the current addresses of services on other machines. Returns the time that
-    /// this took.
-    pub(super) fn resume(&mut self, called: Addresses) -> Result<Duration, Error> {
-        Ok(self.running.resume(Some(called))?)
-    }
-
-    /// Ends all in good order.
-    pub(super) fn stop(&mut self) {
-        self.running.stop();
     }
 
     /// Its entry in a result. If there are several services, the entrance determines command, program and machine.
@@ -167,7 +132,7 @@ impl ManagedServer {
         results::Target {
             name: name.into(),
             version: versions.join(", "),
-            address: self.address(),
+            address: self.running.address(None),
             services,
             ..front
         }
@@ -217,22 +182,6 @@ impl ManagedServer {
         }
     }
 
-    /// The services' resource usage so far.
-    pub(super) fn usage(&self) -> Usage {
-        Usage::of(&self.running)
-    }
-
-    /// Their processor time so far.
-    pub(super) fn processors_used(&self) -> Usage {
-        Usage::of_processors(&self.running)
-    }
-
-    /// The addresses of the service `name`.
-    pub(super) fn addresses(&self, name: &str) -> Vec<String> {
-        let listening = self.running.listening();
-        listening.get(name).into_iter().flatten().flatten().map(ToString::to_string).collect()
-    }
-
     /// Its services on other machines, and whether its entrance is among them.
     pub(super) fn away(&self) -> impl Iterator<Item = (&Away, bool)> {
         let entrance = self.running.plan().app().entrance(None).map(|entrance| entrance.service.as_str());
@@ -245,29 +194,10 @@ impl ManagedServer {
         })
     }
 
-    /// Whether all of its services run on this machine.
-    pub(super) fn is_here(&self) -> bool {
-        self.running.parts().all(|part| matches!(part, RunningPart::Here(_)))
-    }
-
     /// TCP's congestion control behind the bridge.
     pub(super) fn congestion_control(&self) -> Option<String> {
         let mut instances = self.running.services().flat_map(|service| service.instances);
         instances.find_map(Instance::congestion_control).map(str::to_owned)
-    }
-
-    /// Its address, in the format of `--target`.
-    pub(super) fn address(&self) -> String {
-        self.running.address(None)
-    }
-
-    pub(super) fn pids(&self) -> Vec<u32> {
-        self.running.pids()
-    }
-
-    /// The services that run on this machine, each with its processes.
-    pub(super) fn pids_by_service(&self) -> Vec<(String, Vec<u32>)> {
-        self.running.services().map(|one| (one.service.name.clone(), one.pids())).collect()
     }
 
     /// How what ended first did so, as the end of a sentence; `None` while all run.
@@ -281,11 +211,6 @@ impl ManagedServer {
             }
             EndedPart::Elsewhere { name, why } => format!(": on {name}: {why}"),
         })
-    }
-
-    /// The last lines that each wrote to standard error.
-    pub(super) fn logs(&self) -> Vec<String> {
-        self.running.logs()
     }
 }
 

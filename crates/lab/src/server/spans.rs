@@ -5,54 +5,45 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use launch::OwnFolder;
 use rustix::fs::statfs;
 use traces::{SPAN_BYTES, SpanFile};
 
+use super::files::{MEMORY, is_memory};
 use crate::Error;
 
-/// Memory that is used as files. Source: `shm_overview(7)`.
-const MEMORY: &str = "/dev/shm";
-/// The type of such a file system. Source: `statfs(2)`, `TMPFS_MAGIC`.
-const TMPFS: u64 = 0x0102_1994;
 /// Spans of a request. Source: a page of the movie site has some 60, and the other queries fewer (`studies/69-movies-tracing`).
 const SPANS: f64 = 60.0;
 /// Assumed rate if unknown. Source: ours, three times the rate of the movie site on two processors. Units: rps.
 const RATE: f64 = 1_000.0;
 /// With less room a file system is full. Source: ours, what some services write at once. Units: bytes.
 const FULL: u64 = 1 << 20;
-/// How often it is looked whether all spans are there.
-const LOOK: Duration = Duration::from_millis(50);
 
-/// A folder that services write to. Dropping it removes it, as the end of this process does.
-pub(super) struct SpanFolder(OwnFolder);
+/// Makes a folder that services can write the given number of bytes to, in memory if this machine has a memory file system
+/// with enough room: a disk would affect the measurement.
+///
+/// Errors: it cannot be made.
+pub(super) fn folder(bytes: u64) -> Result<OwnFolder, Error> {
+    let memory = Path::new(MEMORY);
+    let free = if is_memory(memory) { free_bytes(memory) } else { None };
+    let made = has_room(free, bytes).then(|| OwnFolder::make(memory).ok()).flatten();
+    let folder = made.map_or_else(|| OwnFolder::make(&std::env::temp_dir()), Ok)?;
+    // Services run under an account of their own.
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), open).map_err(|source| launch::Error::Os {
+        name: folder.path().display().to_string(),
+        doing: "cannot open the folder of spans to services",
+        source,
+    })?;
+    Ok(folder)
+}
 
-impl SpanFolder {
-    /// Makes a folder for the given number of bytes, in memory if this machine has a memory file system with enough
-    /// room: a disk would affect the measurement.
-    ///
-    /// Errors: it cannot be made.
-    pub(super) fn make(bytes: u64) -> Result<SpanFolder, Error> {
-        let memory = statfs(MEMORY).ok().filter(|of| of.f_type as u64 == TMPFS);
-        let free = memory.map(|of| of.f_bavail.saturating_mul(of.f_bsize as u64));
-        let made = has_room(free, bytes).then(|| OwnFolder::make(Path::new(MEMORY)).ok()).flatten();
-        let folder = made.map_or_else(|| OwnFolder::make(&std::env::temp_dir()), Ok)?;
-        // Services run under an account of their own.
-        let open = fs::Permissions::from_mode(0o777);
-        fs::set_permissions(folder.path(), open).map_err(|source| launch::Error::Os {
-            name: folder.path().display().to_string(),
-            doing: "cannot open the folder of spans to services",
-            source,
-        })?;
-        Ok(SpanFolder(folder))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        self.0.path()
-    }
+/// The free bytes of a folder's file system; `None` if unknown.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let of = statfs(folder).ok()?;
+    Some(of.f_bavail.saturating_mul(of.f_bsize as u64))
 }
 
 /// Whether the bytes fit into the free memory; `None`: unknown or no such file system.
@@ -68,8 +59,7 @@ pub(super) fn bytes_of(time: Duration, rate_rps: Option<f64>, one_in: u32) -> u6
 
 /// Message that `folder` is full; `None` if it has room, or if that is unknown.
 pub(super) fn full(folder: &Path) -> Option<String> {
-    let of = statfs(folder).ok()?;
-    says_full(of.f_bavail.saturating_mul(of.f_bsize as u64), folder)
+    says_full(free_bytes(folder)?, folder)
 }
 
 fn says_full(free: u64, folder: &Path) -> Option<String> {
@@ -82,7 +72,7 @@ fn says_full(free: u64, folder: &Path) -> Option<String> {
 }
 
 /// The files of spans in a folder, with their lengths.
-fn files(folder: &Path) -> io::Result<BTreeMap<PathBuf, u64>> {
+pub(super) fn files(folder: &Path) -> io::Result<BTreeMap<PathBuf, u64>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -102,45 +92,6 @@ pub(super) fn clear(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An evaluation that waits for spans.
-pub(super) trait Awaited {
-    /// The result of the evaluation.
-    type Found;
-
-    /// The number of spans that each service reports as written, by service number.
-    fn written(&mut self) -> BTreeMap<u16, u64>;
-
-    /// The result for these files, and whether they are complete.
-    fn found(&mut self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> (Self::Found, bool);
-}
-
-/// Waits until all spans are in the files of `folder`, at most `within`, and returns the result.
-///
-/// Errors: a file cannot be read.
-pub(super) fn await_all<A: Awaited>(
-    folder: &Path,
-    awaited: &mut A,
-    within: Duration,
-) -> io::Result<A::Found> {
-    let begun = Instant::now();
-    let mut seen = None;
-    loop {
-        let is_late = begun.elapsed() >= within;
-        let written = awaited.written();
-        let now = files(folder)?;
-        let is_due = seen.as_ref() != Some(&(now.clone(), written.clone())) || is_late;
-        if is_due {
-            let read: Vec<SpanFile> = read(&now)?;
-            let (found, is_all) = awaited.found(&read, &written);
-            if is_all || is_late {
-                return Ok(found);
-            }
-        }
-        seen = Some((now, written));
-        sleep(LOOK);
-    }
-}
-
 /// The span files in `folder`.
 ///
 /// Errors: a file cannot be read.
@@ -149,7 +100,7 @@ pub(super) fn all(folder: &Path) -> io::Result<Vec<SpanFile>> {
 }
 
 /// What can be read. A process that has written nothing yet may not have begun its file.
-fn read(files: &BTreeMap<PathBuf, u64>) -> io::Result<Vec<SpanFile>> {
+pub(super) fn read(files: &BTreeMap<PathBuf, u64>) -> io::Result<Vec<SpanFile>> {
     let mut all = Vec::with_capacity(files.len());
     for path in files.keys() {
         all.extend(SpanFile::read(&fs::read(path)?));

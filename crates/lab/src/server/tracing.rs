@@ -4,19 +4,22 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use app::{App, Running};
 use results::{Coverage, Invalid, Reason, RequestOutcome, ServiceUsage, TracedRequests, Traces, Trial};
-use traces::{Names, Observed, SpanFile, TraceId};
+use traces::{Names, Observed, SpanFile};
 use units::Nanos;
 
-use super::spans::{self, Awaited};
-use super::{Keeper, Server, calls};
+use super::kept::identity;
+use super::{Server, calls, spans};
 
 /// How long spans are waited for once a load has ended. Source: a call under way ends within the 2 s of its deadline, and spans are
 /// written 100 ms later at most (docs/reference/movies.md); the rest is for a machine that is busy.
 const WITHIN: Duration = Duration::from_secs(10);
+/// How often it is looked whether all spans are there.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Note on a load from other machines.
 const FROM_AGENTS: &str = "The load came from other machines, whose clocks are others: what is between them and the entrance is \
@@ -31,10 +34,10 @@ pub(crate) struct Tracing {
 impl Server {
     /// Begins to gather the spans of a trial, and deletes the previous trial's; `None` if its services write no spans.
     pub(crate) fn begin_tracing(&self) -> Option<Tracing> {
-        let Keeper::Managed(own) = &self.keeper else { return None };
+        let own = self.managed()?;
         // Spans that cannot be deleted show up as more than expected, and are reported.
         let _ = spans::clear(own.spans()?);
-        Some(Tracing { before: written(own.running()) })
+        Some(Tracing { before: written(&own.running) })
     }
 }
 
@@ -48,15 +51,16 @@ impl Tracing {
         used: &[ServiceUsage],
         trial: &mut Trial,
     ) {
-        let Keeper::Managed(own) = &server.keeper else { return };
+        let Some(own) = server.managed() else { return };
         let Some(folder) = own.spans() else { return };
-        let app = own.running().plan().app();
+        let plan = own.running.plan();
+        let app = plan.app();
         let Some(entrance) = entrance(app) else { return };
-        let (names, numbers) = (names(app, |name| own.running().plan().starts(name)), numbers(app));
+        let (names, numbers) = (names(app, |name| plan.starts(name)), numbers(app));
         let calls = calls::counted(used, &numbers);
         let mut gathering = Gathering {
             before: &self.before,
-            counters: &mut || written(own.running()),
+            counters: &mut || written(&own.running),
             entrance,
             names: &names,
             requests,
@@ -81,7 +85,7 @@ fn gathered(
     within: Duration,
 ) -> (Option<Invalid>, Option<Traces>) {
     let invalid = |detail: String| Some(Invalid { reason: Reason::SpansLost, detail });
-    match spans::await_all(folder, gathering, within) {
+    match gathering.await_all(folder, within) {
         Ok(traces) => {
             let words = loss(&traces).map(|lost| match spans::full(folder) {
                 Some(full) => format!("{lost}; {full}"),
@@ -89,12 +93,8 @@ fn gathered(
             });
             (words.and_then(invalid), Some(traces))
         }
-        Err(error) => (invalid(unread(folder, &error)), None),
+        Err(error) => (invalid(format!("the spans in {} cannot be read: {error}", folder.display())), None),
     }
-}
-
-fn unread(folder: &Path, error: &io::Error) -> String {
-    format!("the spans in {} cannot be read: {error}", folder.display())
 }
 
 /// The evaluation of a trial's spans.
@@ -108,9 +108,29 @@ struct Gathering<'a> {
     calls: &'a BTreeMap<traces::Edge, traces::CallCount>,
 }
 
-impl Awaited for Gathering<'_> {
-    type Found = Traces;
+impl Gathering<'_> {
+    /// Waits until all spans are in the files of `folder`, at most `within`, and evaluates them.
+    ///
+    /// Errors: a file cannot be read.
+    fn await_all(&mut self, folder: &Path, within: Duration) -> io::Result<Traces> {
+        let begun = Instant::now();
+        let mut seen = None;
+        loop {
+            let is_late = begun.elapsed() >= within;
+            let written = self.written();
+            let now = (spans::files(folder)?, written);
+            if is_late || seen.as_ref() != Some(&now) {
+                let traces = self.found(&spans::read(&now.0)?, &now.1);
+                if is_late || loss(&traces).is_none() {
+                    return Ok(traces);
+                }
+            }
+            seen = Some(now);
+            sleep(LOOK);
+        }
+    }
 
+    /// The number of spans that each service reports as written since the trial began, by service number.
     fn written(&mut self) -> BTreeMap<u16, u64> {
         // Services that were not counted before, or do not answer, are left out.
         let since =
@@ -118,8 +138,8 @@ impl Awaited for Gathering<'_> {
         (self.counters)().into_iter().filter_map(since).collect()
     }
 
-    fn found(&mut self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> (Traces, bool) {
-        let traces = traces::summary(&Observed {
+    fn found(&self, files: &[SpanFile], written: &BTreeMap<u16, u64>) -> Traces {
+        traces::summary(&Observed {
             one_in: self.requests.one_in,
             entrance: self.entrance,
             names: self.names,
@@ -128,9 +148,7 @@ impl Awaited for Gathering<'_> {
             written,
             by_lot: &self.requests.by_lot,
             calls: self.calls,
-        });
-        let is_all = loss(&traces).is_none();
-        (traces, is_all)
+        })
     }
 }
 
@@ -197,7 +215,7 @@ fn sampled(requests: &TracedRequests) -> Vec<traces::Sampled> {
     let one = |request: &results::TracedRequest| {
         let since = |earlier: u64| Nanos(request.done_ns.saturating_sub(earlier));
         Some(traces::Sampled {
-            trace: TraceId(u128::from_str_radix(&request.trace, 16).ok()?.to_be_bytes()),
+            trace: identity(request)?,
             operation: request.operation.clone(),
             response_time: since(request.intended_ns),
             service_time: request.sent_ns.map_or(Nanos::ZERO, since),

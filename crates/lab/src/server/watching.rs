@@ -9,7 +9,7 @@ use reactor::Address;
 use results::Trial;
 use serde::{Deserialize, Serialize};
 
-use super::{Keeper, Server};
+use super::Server;
 use crate::target;
 
 /// The scope of an observation. As JSON, a coordinator's request to an agent.
@@ -105,8 +105,7 @@ impl Server {
 
     /// Its services on other machines, and whether its entrance is among them.
     fn away(&self) -> impl Iterator<Item = (&Away, bool)> {
-        let own = if let Keeper::Managed(own) = &self.keeper { Some(own) } else { None };
-        own.into_iter().flat_map(|own| own.away())
+        self.managed().into_iter().flat_map(|own| own.away())
     }
 }
 

@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::fs;
 
 use results::{ByLot, Part, TracedRequest};
-use traces::{Kind, Outcome, SPAN_BYTES, Span};
+use traces::{Kind, Outcome, SPAN_BYTES, Span, TraceId};
 
 use super::*;
 
