@@ -2,7 +2,7 @@
 
 use results::{LoadPoint, Trial};
 
-use crate::number;
+use crate::number::{self, Units};
 use crate::subject::Subject;
 
 /// What arrives.
@@ -40,27 +40,25 @@ impl LoadUnit {
         if trials.any(Trial::offers_sessions) { LoadUnit::Sessions } else { LoadUnit::Requests }
     }
 
+    fn units(self) -> &'static Units {
+        match self {
+            LoadUnit::Requests => &number::RATES,
+            LoadUnit::Sessions => &number::SESSIONS,
+        }
+    }
+
     /// An offered load: `14.2 krps`, `2.50 sessions/s`.
     pub(crate) fn rate(self, per_s: Option<f64>) -> String {
-        match self {
-            LoadUnit::Requests => number::rate(per_s),
-            LoadUnit::Sessions => number::sessions(per_s),
-        }
+        number::in_units(per_s, self.units())
     }
 
     /// Two of them in one unit: `112–118 krps`.
     pub(crate) fn range(self, low: f64, high: f64) -> String {
-        match self {
-            LoadUnit::Requests => number::rate_range(low, high),
-            LoadUnit::Sessions => number::sessions_range(low, high),
-        }
+        number::range(low, high, self.units())
     }
 
     /// The unit of an axis up to `max`: its factor and its name.
     pub(crate) fn axis(self, max: f64) -> (f64, &'static str) {
-        match self {
-            LoadUnit::Requests => number::rate_unit(max),
-            LoadUnit::Sessions => number::sessions_unit(max),
-        }
+        number::unit_of(max, self.units())
     }
 }

@@ -31,12 +31,12 @@ pub(crate) fn short(value: f64) -> String {
 
 /// A span of time given in µs, in the unit that reads best: `870 ns`, `14.2 µs`, `1.05 ms`, `2.50 s`.
 pub(crate) fn micros(us: Option<f64>) -> String {
-    us.map_or(NONE.into(), |us| with_unit(us, us, &TIMES, three))
+    in_units(us, &TIMES)
 }
 
 /// [`micros`] without trailing zeros: `1 ms`.
 pub(crate) fn micros_short(us: f64) -> String {
-    with_unit(us, us, &TIMES, short)
+    with_unit(us, &TIMES, short)
 }
 
 /// Two spans in the unit of the larger: `390–450 µs`.
@@ -60,32 +60,7 @@ pub(crate) fn offset(us: Option<f64>, error_us: Option<f64>) -> String {
 
 /// A rate: `870 rps`, `14.2 krps`, `1.05 Mrps`.
 pub(crate) fn rate(rps: Option<f64>) -> String {
-    rps.map_or(NONE.into(), |rps| with_unit(rps, rps, &RATES, three))
-}
-
-/// Two rates in the unit of the larger: `112–118 krps`.
-pub(crate) fn rate_range(low: f64, high: f64) -> String {
-    range(low, high, &RATES)
-}
-
-/// The unit of an axis of rates up to `max`: its factor in rps, and its name.
-pub(crate) fn rate_unit(max: f64) -> (f64, &'static str) {
-    unit_of(max, &RATES)
-}
-
-/// A rate of sessions: `2.50 sessions/s`.
-pub(crate) fn sessions(per_s: Option<f64>) -> String {
-    per_s.map_or(NONE.into(), |per_s| with_unit(per_s, per_s, &SESSIONS, three))
-}
-
-/// Two rates of sessions in one unit: `2.50–2.80 sessions/s`.
-pub(crate) fn sessions_range(low: f64, high: f64) -> String {
-    range(low, high, &SESSIONS)
-}
-
-/// The same as [`rate_unit`] for sessions.
-pub(crate) fn sessions_unit(max: f64) -> (f64, &'static str) {
-    unit_of(max, &SESSIONS)
+    in_units(rps, &RATES)
 }
 
 /// A share of 1 as a percentage: `76 %`, `0.12 %`, `99.95 %`.
@@ -140,13 +115,13 @@ pub(crate) fn count(n: u64) -> String {
 
 /// A count on an axis: `500`, `20k`, `1.5M`.
 pub(crate) fn thousands(n: f64) -> String {
-    with_unit(n, n, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")], short).replace(' ', "")
+    with_unit(n, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")], short).replace(' ', "")
 }
 
 /// An amount of data: `870 B`, `14.2 kB`, `1.05 GB`.
 pub(crate) fn bytes(n: f64) -> String {
     let digits = if n.abs() < 999.5 { short } else { three };
-    with_unit(n, n, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")], digits)
+    with_unit(n, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")], digits)
 }
 
 /// `1 trial`, `3 trials`.
@@ -154,18 +129,24 @@ pub(crate) fn plural(n: usize, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
+/// `value` in the words of `show`, or "–" for a missing figure.
+pub(crate) fn or_none<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or(NONE.into(), show)
+}
+
 /// Units with the value from which each is used; the smallest first.
-type Units = [(f64, &'static str)];
+pub(crate) type Units = [(f64, &'static str)];
 
 const TIMES: [(f64, &str); 4] = [(1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")];
-const RATES: [(f64, &str); 3] = [(1.0, "rps"), (1e3, "krps"), (1e6, "Mrps")];
-const SESSIONS: [(f64, &str); 1] = [(1.0, "sessions/s")];
+pub(crate) const RATES: [(f64, &str); 3] = [(1.0, "rps"), (1e3, "krps"), (1e6, "Mrps")];
+pub(crate) const SESSIONS: [(f64, &str); 1] = [(1.0, "sessions/s")];
 
 fn exponent(value: f64) -> i32 {
     format!("{value:.2e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
 }
 
-fn unit_of(value: f64, units: &Units) -> (f64, &'static str) {
+/// The unit for values up to `value`: its factor and its name.
+pub(crate) fn unit_of(value: f64, units: &Units) -> (f64, &'static str) {
     // Rounded first, so that 999.6 µs is 1.00 ms and not 1000 µs.
     let rounded = format!("{:.2e}", value.abs()).parse().unwrap_or(0.0);
     let smallest = if value == 0.0 { units.iter().find(|unit| unit.0 >= 1.0) } else { units.first() };
@@ -173,22 +154,27 @@ fn unit_of(value: f64, units: &Units) -> (f64, &'static str) {
     fits.or(smallest).copied().unwrap_or((1.0, ""))
 }
 
-fn with_unit(value: f64, scale_of: f64, units: &Units, digits: fn(f64) -> String) -> String {
+fn with_unit(value: f64, units: &Units, digits: fn(f64) -> String) -> String {
     if !value.is_finite() {
         return NONE.into();
     }
-    let (scale, unit) = unit_of(scale_of, units);
+    let (scale, unit) = unit_of(value, units);
     format!("{} {unit}", digits(value / scale))
 }
 
-fn range(low: f64, high: f64, units: &Units) -> String {
+/// `value` with three digits, in the unit that reads best.
+pub(crate) fn in_units(value: Option<f64>, units: &Units) -> String {
+    or_none(value, |value| with_unit(value, units, three))
+}
+
+/// Two values in the unit of the larger.
+pub(crate) fn range(low: f64, high: f64, units: &Units) -> String {
     if !low.is_finite() || !high.is_finite() {
         return NONE.into();
     }
     let (scale, unit) = unit_of(high, units);
     if low != 0.0 && (low / scale).abs() < 0.1 {
-        let end = |value: f64| with_unit(value, value, units, three);
-        return format!("{}–{}", end(low), end(high));
+        return format!("{}–{}", with_unit(low, units, three), with_unit(high, units, three));
     }
     let (from, to) = (three(low / scale), three(high / scale));
     if from == to { format!("{to} {unit}") } else { format!("{from}–{to} {unit}") }
@@ -228,14 +214,14 @@ mod tests {
         check(micros_range(370.0, 1_550_000.0), "370 µs–1.55 s");
         check(micros_range(0.0, 1_550_000.0), "0–1.55 s");
         check(rate(Some(870.0)), "870 rps");
-        check(rate_range(112_000.0, 118_400.0), "112–118 krps");
-        check(rate_range(112_000.0, 112_010.0), "112 krps");
-        check(rate_range(0.0, f64::NAN), "–");
-        check(sessions(Some(2.5)), "2.50 sessions/s");
-        check(sessions(Some(0.25)), "0.250 sessions/s");
-        check(sessions(Some(1_234.0)), "1234 sessions/s");
-        check(sessions_range(2.5, 2.8), "2.50–2.80 sessions/s");
-        check(sessions_range(0.01, 0.5), "0.0100 sessions/s–0.500 sessions/s");
+        check(range(112_000.0, 118_400.0, &RATES), "112–118 krps");
+        check(range(112_000.0, 112_010.0, &RATES), "112 krps");
+        check(range(0.0, f64::NAN, &RATES), "–");
+        check(in_units(Some(2.5), &SESSIONS), "2.50 sessions/s");
+        check(in_units(Some(0.25), &SESSIONS), "0.250 sessions/s");
+        check(in_units(Some(1_234.0), &SESSIONS), "1234 sessions/s");
+        check(range(2.5, 2.8, &SESSIONS), "2.50–2.80 sessions/s");
+        check(range(0.01, 0.5, &SESSIONS), "0.0100 sessions/s–0.500 sessions/s");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use results::study::{Axis, FigureKind, X};
 
+use crate::load::LoadUnit;
 use crate::number;
 
 /// `value` in `unit`: `14.2 µs`, `112 krps`, `70 %`; an unknown unit follows the number.
@@ -11,7 +12,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
         "ms" => number::micros(Some(value * 1e3)),
         "s" => number::micros(Some(value * 1e6)),
         "rps" => number::rate(Some(value)),
-        "sessions/s" => number::sessions(Some(value)),
+        "sessions/s" => LoadUnit::Sessions.rate(Some(value)),
         "B" | "bytes" => number::bytes(value),
         "x" | "×" => number::ratio(value),
         "%" if value.is_finite() => format!("{} %", number::short(value)),
@@ -35,8 +36,8 @@ pub(crate) fn quantity_range(low: f64, high: f64, unit: &str) -> String {
         "us" | "µs" => number::micros_range(low, high),
         "ms" => number::micros_range(low * 1e3, high * 1e3),
         "s" => number::micros_range(low * 1e6, high * 1e6),
-        "rps" => number::rate_range(low, high),
-        "sessions/s" => number::sessions_range(low, high),
+        "rps" => LoadUnit::Requests.range(low, high),
+        "sessions/s" => LoadUnit::Sessions.range(low, high),
         "x" | "×" => number::ratio_range(low, high),
         _ => format!("{} to {}", quantity(low, unit), quantity(high, unit)),
     }

@@ -52,7 +52,7 @@ pub(crate) static COLUMNS: [Column; 9] = [
 impl Column {
     /// The median over the trials of a load.
     pub(crate) fn of(&self, point: &LoadPoint) -> String {
-        point.told(self.read).map_or(number::NONE.into(), self.show)
+        number::or_none(point.told(self.read), self.show)
     }
 
     /// The cell of one trial; `None` if not measured.

@@ -50,7 +50,7 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
         series.iter_mut().flat_map(|series| series.hold_within(edge, !of_sessions)).collect();
     let highest = series.iter().flat_map(Series::values).fold(0.0, f64::max);
     let top = if of_sessions { highest } else { LoadChart::top_load(&series, &bands).max(highest) };
-    let (scale, name) = number::rate_unit(top);
+    let (scale, name) = LoadUnit::Requests.axis(top);
     let title = format!("achieved throughput ({name})");
     let chart = LoadChart {
         unit,

@@ -150,7 +150,7 @@ pub(super) fn server(looked: &[Looked]) -> Markup {
             quiet.push(shown.label);
             continue;
         }
-        let cell = |value: Option<f64>| value.map_or(number::NONE.into(), shown.as_words);
+        let cell = |value: Option<f64>| number::or_none(value, shown.as_words);
         rows.push((shown.label, values.into_iter().map(cell).collect(), shown.meaning));
     }
     let answers = all.iter().map(|(_, counters)| us(counters.answer_us_mean)).collect();
@@ -186,15 +186,13 @@ fn service(all: &[(&Looked, &ServerCounters)]) -> Markup {
         let own = counters.service?;
         let stages = load.stages();
         let stage = stages.and_then(|s| Some(s.mean_us("application")? + s.mean_us("open").unwrap_or(0.0)));
-        let at_most = |us: Option<f64>| us.map_or(number::NONE.into(), |us| format!("≤ {}", self::us(us)));
+        let at_most = |us: Option<f64>| number::or_none(us, |us| format!("≤ {}", self::us(us)));
         Some(vec![
             tables::name(load),
             number::count(own.requests),
             us(own.mean_us),
             number::micros(stage),
-            stage.map_or(number::NONE.into(), |stage| {
-                format!("{:+.1} %", 100.0 * (stage / own.mean_us - 1.0))
-            }),
+            number::or_none(stage, |stage| format!("{:+.1} %", 100.0 * (stage / own.mean_us - 1.0))),
             at_most(own.p50_at_most_us),
             at_most(own.p99_at_most_us),
         ])

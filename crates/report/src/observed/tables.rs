@@ -41,7 +41,7 @@ pub(super) fn stages(staged: &[&Looked]) -> Markup {
         .collect();
     let has_open = staged.iter().any(|load| load.stages().is_some_and(|s| s.mean_us("open").is_some()))
         || published.iter().any(|one| one.stages[4].is_some());
-    let us = |us: Option<f64>| us.map_or(number::NONE.into(), number::three);
+    let us = |us: Option<f64>| number::or_none(us, number::three);
     html! {
         @if !staged.is_empty() {
             div.scroll {
@@ -88,12 +88,12 @@ pub(super) fn independent(staged: &[&Looked]) -> Markup {
         Some(vec![
             name(load),
             number::count(stages.correlated),
-            stages.correlated_share.map_or(number::NONE.into(), number::percent_of_all),
+            number::or_none(stages.correlated_share, number::percent_of_all),
             number::count(stages.cut),
             us(|other| other.stages_us),
             us(|other| other.mean_us),
-            other.map_or(number::NONE.into(), |other| format!("{:+.1} %", 100.0 * other.remainder_share)),
-            other.map_or(number::NONE.into(), |other| number::count(other.requests)),
+            number::or_none(other, |other| format!("{:+.1} %", 100.0 * other.remainder_share)),
+            number::or_none(other, |other| number::count(other.requests)),
             if lost.is_empty() { number::NONE.into() } else { lost.join("; ") },
         ])
     };
@@ -206,7 +206,7 @@ pub(super) fn threads(looked: &[Looked]) -> Markup {
                 number::micros(thread.run_queue_us_mean),
                 number::three(thread.switches_per_s),
                 number::three(thread.involuntary_per_s),
-                thread.migrations_per_s.map_or(number::NONE.into(), number::three),
+                number::or_none(thread.migrations_per_s, number::three),
             ]
         })
     });
@@ -277,7 +277,7 @@ pub(super) fn code(looked: &[Looked]) -> Markup {
         processor.into_iter().flat_map(move |processor| {
             processor.shares.iter().take(8).map(move |code| {
                 let same = processor.instruction_shares.iter().find(|other| other.code == code.code);
-                let instructions = same.map_or(number::NONE.into(), |same| number::percent(same.share));
+                let instructions = number::or_none(same, |same| number::percent(same.share));
                 vec![name(load), code.code.clone(), number::percent(code.share), instructions]
             })
         })
@@ -298,11 +298,11 @@ pub(super) fn services(looked: &[Looked]) -> Markup {
             let split = CodeSplit::of(&service.shares);
             let by_instructions = CodeSplit::of(&service.instruction_shares);
             let share = |split: Option<CodeSplit>, part: fn(CodeSplit) -> f64| {
-                split.map_or(number::NONE.into(), |split| number::percent(part(split)))
+                number::or_none(split, |split| number::percent(part(split)))
             };
             let counter = |name: &str| {
                 let found = service.counters.iter().find(|counter| counter.name == name);
-                found.map_or(number::NONE.into(), |counter| number::three(counter.value))
+                number::or_none(found, |counter| number::three(counter.value))
             };
             vec![
                 name(load),
@@ -346,7 +346,7 @@ pub(super) fn counters(looked: &[Looked]) -> Markup {
 pub(super) fn io(looked: &[Looked]) -> Markup {
     let row = |load: &Looked| {
         let io = load.trial.probes.as_ref()?.io.as_ref()?;
-        let bytes = |n: Option<f64>| n.map_or(number::NONE.into(), number::bytes);
+        let bytes = |n: Option<f64>| number::or_none(n, number::bytes);
         let warm_up = io.in_phase(Phase::WarmUp);
         Some(vec![
             name(load),
@@ -378,7 +378,7 @@ pub(super) fn overhead(looked: &[Looked]) -> Markup {
     let rows = looked.iter().flat_map(|load| {
         let all = load.trial.probes.iter().flat_map(|probes| &probes.overhead);
         all.map(|one| {
-            let ratio = |ratio: Option<f64>| ratio.map_or(number::NONE.into(), number::ratio);
+            let ratio = |ratio: Option<f64>| number::or_none(ratio, number::ratio);
             let flags = one.flags();
             vec![
                 name(load),

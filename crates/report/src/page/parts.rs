@@ -144,7 +144,7 @@ fn errors(rows: &Rows) -> Option<Markup> {
         trial.errors.iter().map(move |error| {
             let detail = error.first_detail.clone().unwrap_or_else(|| number::NONE.into());
             let share = error.requests.filter(|requests| *requests > 0);
-            let share = share.map_or(number::NONE.into(), |requests| number::percent(requests as f64 / due));
+            let share = number::or_none(share, |requests| number::percent(requests as f64 / due));
             vec![load.clone(), error.kind.replace('_', " "), detail, number::count(error.count), share]
         })
     });
@@ -159,12 +159,12 @@ fn errors(rows: &Rows) -> Option<Markup> {
 fn servers(rows: &Rows) -> Option<Markup> {
     let rows = rows.iter().flat_map(|(load, trial)| {
         trial.servers.iter().map(move |server| {
-            let bytes = |bytes: Option<u64>| bytes.map_or(number::NONE.into(), |n| number::bytes(n as f64));
+            let bytes = |bytes: Option<u64>| number::or_none(bytes, |n| number::bytes(n as f64));
             vec![
                 load.clone(),
                 server.address.clone(),
                 number::count(server.requests),
-                server.share.map_or(number::NONE.into(), number::percent),
+                number::or_none(server.share, number::percent),
                 number::count(server.errors),
                 number::micros(server.response_time.p50_us),
                 number::micros(server.response_time.p99_us),
@@ -195,8 +195,7 @@ fn wire(rows: &Rows) -> Option<Markup> {
     let rows = rows.iter().filter_map(|(load, trial)| {
         let (traffic, datagrams) = (trial.traffic, trial.datagrams);
         traffic.is_some().then_some(()).or(datagrams.map(|_| ()))?;
-        let speed =
-            |bytes: Option<f64>| bytes.map_or(number::NONE.into(), |n| format!("{}/s", number::bytes(n)));
+        let speed = |bytes: Option<f64>| number::or_none(bytes, |n| format!("{}/s", number::bytes(n)));
         let mut row = vec![
             load.clone(),
             trial.transport.map_or(number::NONE, |transport| transport.words()).into(),
@@ -204,7 +203,7 @@ fn wire(rows: &Rows) -> Option<Markup> {
             speed(traffic.map(|t| t.received_bytes_per_s)),
         ];
         let counts = datagrams.map(|d| [d.sent, d.lost, d.late, d.duplicated, d.reordered, d.multi]);
-        row.extend((0..6).map(|i| counts.map_or(number::NONE.into(), |counts| number::count(counts[i]))));
+        row.extend((0..6).map(|i| number::or_none(counts, |counts| number::count(counts[i]))));
         Some(row)
     });
     let heads = [
@@ -231,7 +230,7 @@ fn connections(rows: &Rows) -> Option<Markup> {
             number::count(spread.requests_min),
             number::count(spread.requests_median as u64),
             number::count(spread.requests_max),
-            spread.imbalance.map_or(number::NONE.into(), number::ratio),
+            number::or_none(spread.imbalance, number::ratio),
             number::micros(spread.p99_min_us),
             number::micros(spread.p99_median_us),
             number::micros(spread.p99_max_us),
@@ -261,7 +260,7 @@ fn agents(rows: &Rows) -> Option<Markup> {
                 agent.version.clone(),
                 agent.verdict.label().into(),
                 number::offset(agent.clock_offset_us, agent.clock_offset_error_us),
-                agent.drift_ppm.map_or(number::NONE.into(), |ppm| format!("{} ppm", number::short(ppm))),
+                number::or_none(agent.drift_ppm, |ppm| format!("{} ppm", number::short(ppm))),
                 LoadUnit::of(trial).rate(Some(agent.offered_rps)),
                 number::rate(Some(agent.achieved_rps)),
                 number::micros(agent.response_time.p99_us),

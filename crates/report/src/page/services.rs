@@ -79,8 +79,8 @@ fn table(target: &Target, sums: &BTreeMap<&str, Sum>, shares: &BTreeMap<&str, f6
                             td.text { (processors(service)) }
                             td { (number::bytes(service.memory_bytes as f64)) }
                             td { (number::micros(of(service).map(|sum| 1e6 * sum.cpu_s))) }
-                            td { (shares.get(service.name.as_str()).map_or(number::NONE.into(), |share| number::percent(*share))) }
-                            td { (of(service).and_then(|sum| sum.resident_bytes).map_or(number::NONE.into(), |bytes| number::bytes(bytes as f64))) }
+                            td { (number::or_none(shares.get(service.name.as_str()), |share| number::percent(*share))) }
+                            td { (number::or_none(of(service).and_then(|sum| sum.resident_bytes), |bytes| number::bytes(bytes as f64))) }
                             td { (service.restarts) }
                         }
                     }

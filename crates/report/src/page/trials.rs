@@ -37,7 +37,7 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                     @for subject in subjects { @for point in &subject.points {
                         tr class=[(point.usable().count() == 0).then_some("hatched")] {
                             @if subjects.len() > 1 { th.text scope="row" { (subject.name) } }
-                            td { (point.share.map_or(number::NONE.into(), number::percent)) }
+                            td { (number::or_none(point.share, number::percent)) }
                             td { (LoadUnit::of_point(point).rate(Some(point.offered_rps))) }
                             td { (number::rate(point.told(|trial| Some(trial.achieved_rps)))) }
                             @for column in &felt { td { (column.of(point)) } }
@@ -45,7 +45,7 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                                 td { (micros(point, |trial| metric.of(trial))) }
                             }
                             @for us in &targets {
-                                td { (within(point, *us).map_or(number::NONE.into(), number::percent_of_all)) }
+                                td { (number::or_none(within(point, *us), number::percent_of_all)) }
                             }
                             td { (number::micros(point.told(|trial| trial.all.generator_lag.p99_us))) }
                             @let invalidated = point.usable().count() < point.trials.len();

@@ -139,7 +139,7 @@ pub(super) fn section(costs: &[Cost]) -> Markup {
                     th { "p99" } th { "throughput" } th { "processor time a request" } th.text { "more than it may" }
                 } }
                 tbody { @for cost in costs {
-                    @let ratio = |ratio: Option<f64>| ratio.map_or(number::NONE.into(), number::ratio);
+                    @let ratio = |ratio: Option<f64>| number::or_none(ratio, number::ratio);
                     tr {
                         th.text.words scope="row" { (cost.series) }
                         td.text { (cost.place) }

@@ -51,7 +51,7 @@ fn row(cell: &Cell, columns: &[&str]) -> Markup {
             td.text { (place(&cell.x)) }
             td { (cell.block) }
             @for column in columns {
-                td { (cell.metrics.get(*column).map_or(number::NONE.into(), |value| figure(column, *value))) }
+                td { (number::or_none(cell.metrics.get(*column), |value| figure(column, *value))) }
             }
             td.text.words {
                 (cell.verdict.to_string())

@@ -90,7 +90,7 @@ pub(super) fn loads(subjects: &[Subject], target: &Target) -> Grid {
         for point in &subject.points {
             let mut cells = if subjects.len() > 1 { vec![subject.name.to_owned()] } else { Vec::new() };
             if shares {
-                cells.push(point.share.map_or(number::NONE.into(), number::percent));
+                cells.push(number::or_none(point.share, number::percent));
             }
             cells.extend(row(point, target, any_closed(subjects), &targets, &felt));
             grid.row(tone(point), cells);
@@ -133,9 +133,7 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: 
             cells.push(number::micros(corrected));
         }
     }
-    cells.extend(
-        targets.iter().map(|us| within(point, *us).map_or(number::NONE.into(), number::percent_of_all)),
-    );
+    cells.extend(targets.iter().map(|us| number::or_none(within(point, *us), number::percent_of_all)));
     cells.push(number::micros(point.told(|trial| trial.all.generator_lag.p99_us)));
     cells.push(match met(point, target) {
         Some(true) => "met".into(),

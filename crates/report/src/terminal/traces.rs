@@ -38,7 +38,7 @@ pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<St
 
 fn row(operation: &TracedOperation, load: &str) -> Vec<String> {
     let share = |is_meant: &dyn Fn(Part) -> bool| {
-        operation.share(Among::All, |_, part| is_meant(part)).map_or(number::NONE.into(), number::percent)
+        number::or_none(operation.share(Among::All, |_, part| is_meant(part)), number::percent)
     };
     let ratio = operation.tracer.mean_us.zip(operation.response_time.mean_us);
     vec![
@@ -46,7 +46,7 @@ fn row(operation: &TracedOperation, load: &str) -> Vec<String> {
         load.to_owned(),
         number::count(operation.all.requests),
         number::micros(operation.mean_us(Among::All, |_, _| true)),
-        ratio.map_or(number::NONE.into(), |(tracer, generator)| number::percent_of_all(tracer / generator)),
+        number::or_none(ratio, |(tracer, generator)| number::percent_of_all(tracer / generator)),
         share(&|part| part == Part::BeforeSending),
         share(&|part| part == Part::Front),
         share(&Part::is_network),

@@ -38,7 +38,7 @@ pub(super) fn services(ends: &[&Traced<'_>]) -> Markup {
             },
             each(sum.busy_ns, sum.calls),
             each(sum.cpu_ns, sum.calls),
-            cpu_share(high.trial, name).map_or(number::NONE.into(), number::percent),
+            number::or_none(cpu_share(high.trial, name), number::percent),
         ]);
         row
     });
@@ -129,7 +129,7 @@ pub(super) fn agreement(loads: &[&Traced<'_>]) -> Markup {
             let figures = |of: &LatencySummary| [of.p50_us, of.p99_us];
             let ratios = |of: &LatencySummary, to: &LatencySummary| {
                 let both = [of.p50_us.zip(to.p50_us), of.p99_us.zip(to.p99_us)];
-                both.map(|both| both.map_or(number::NONE.into(), |(of, to)| number::percent_of_all(of / to)))
+                both.map(|both| number::or_none(both, |(of, to)| number::percent_of_all(of / to)))
             };
             let mut row =
                 vec![load.label.clone(), operation.name.clone(), number::count(operation.all.requests)];
@@ -189,9 +189,8 @@ pub(super) fn coverage(loads: &[&Traced<'_>]) -> Markup {
 pub(super) fn cost(loads: &[&Traced<'_>]) -> Markup {
     let rows = loads.iter().flat_map(|load| {
         load.traces.cost.iter().map(move |cost| {
-            let words = |difference: Option<results::Difference>| {
-                difference.map_or(number::NONE.into(), difference_words)
-            };
+            let words =
+                |difference: Option<results::Difference>| number::or_none(difference, difference_words);
             let share = cost.p99.zip(cost.untraced.p99_us).map(|(difference, without)| {
                 format!(
                     "{} to {}",
@@ -244,9 +243,9 @@ pub(super) fn edges(load: &Traced<'_>) -> Markup {
             pair(&edge.queue),
             pair(&edge.application),
             pair(&edge.transit),
-            all.map_or(number::NONE.into(), |all| number::count(all.calls)),
-            all.map_or(number::NONE.into(), |all| number::count(all.errors)),
-            all.map_or(number::NONE.into(), |all| number::micros(all.wall.mean_us)),
+            number::or_none(all, |all| number::count(all.calls)),
+            number::or_none(all, |all| number::count(all.errors)),
+            number::or_none(all, |all| number::micros(all.wall.mean_us)),
         ]
     });
     let heads = [
