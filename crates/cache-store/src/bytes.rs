@@ -1,16 +1,25 @@
 //! Little-endian encoding of numbers for state kept across a restart.
 
 /// The unread remainder; every read reports whether enough bytes were left.
-pub(crate) struct Rest<'b>(pub(crate) &'b [u8]);
+pub struct Rest<'b>(pub &'b [u8]);
 
-impl Rest<'_> {
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+impl<'b> Rest<'b> {
+    /// The next `length` bytes.
+    pub fn take(&mut self, length: u64) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// The next number.
+    pub fn u32(&mut self) -> Option<u32> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*bytes))
     }
 
-    pub(crate) fn u64(&mut self) -> Option<u64> {
+    /// The next number.
+    pub fn u64(&mut self) -> Option<u64> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*bytes))

@@ -49,6 +49,7 @@ mod stats;
 mod store;
 mod sync;
 
+pub use bytes::Rest;
 pub use config::{Config, ConfigError, InFile, Provide};
 pub use epochs::Epochs;
 pub use expiry::Expiry;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
-use cache_store::{InFile, KeyHasher};
+use cache_store::{InFile, KeyHasher, Rest};
 use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 use tracing::{info, warn};
 use units::Bytes;
@@ -34,7 +34,7 @@ const MAGIC: &[u8; 16] = b"sphinx memory 3\n";
 /// Length of the seal's place: a page, after all partitions. Units: bytes.
 const SEAL: u64 = 4096;
 /// Settings that a second file can name. Units: bytes.
-const SETTINGS_MAX: usize = 1024;
+const SETTINGS_MAX: u32 = 1024;
 /// Type numbers of tmpfs and hugetlbfs. Source: statfs(2).
 const MEMORY_KINDS: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 /// How far the clock may have been set back since a state was saved: the correction of a clock that runs, not one of a
@@ -303,16 +303,15 @@ fn parse(bytes: &[u8], settings: &str) -> Result<Saved> {
     ensure!(u64::from_le_bytes(*sum) == checksum(all), "its checksum is wrong");
     let mut rest = Rest(&rest[..rest.len() - 8]);
     let cut = "it is cut off";
-    let length = rest.number(4).context(cut)?;
-    ensure!(length <= SETTINGS_MAX as u64, "it is damaged");
-    let theirs = String::from_utf8_lossy(rest.take(length).context(cut)?);
+    let length = rest.u32().context(cut)?;
+    ensure!(length <= SETTINGS_MAX, "it is damaged");
+    let theirs = String::from_utf8_lossy(rest.take(length.into()).context(cut)?);
     ensure!(theirs == settings, "it is for {theirs}, and this server has {settings}");
-    let (seed, seal) = (rest.number(8).context(cut)?, rest.number(8).context(cut)?);
-    let now = rest.number(4).context(cut)? as u32;
-    let count = rest.number(4).context(cut)?;
+    let (seed, seal) = (rest.u64().context(cut)?, rest.u64().context(cut)?);
+    let (now, count) = (rest.u32().context(cut)?, rest.u32().context(cut)?);
     let mut partitions = Vec::new();
     for _ in 0..count {
-        let length = rest.number(8).context(cut)?;
+        let length = rest.u64().context(cut)?;
         partitions.push(rest.take(length).context(cut)?.to_vec());
     }
     ensure!(rest.0.is_empty(), "it is too long");
@@ -327,25 +326,6 @@ pub(crate) fn read_any(bytes: &[u8]) {
         if let Ok(saved) = parse(bytes, "a=1") {
             assert!(write(&saved, "a=1") == bytes);
         }
-    }
-}
-
-/// The unread remainder.
-struct Rest<'b>(&'b [u8]);
-
-impl<'b> Rest<'b> {
-    /// The next `length` bytes, if there are as many.
-    fn take(&mut self, length: u64) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// A number of up to 8 bytes.
-    fn number(&mut self, length: usize) -> Option<u64> {
-        let mut bytes = [0; 8];
-        bytes[..length].copy_from_slice(self.take(length as u64)?);
-        Some(u64::from_le_bytes(bytes))
     }
 }
 
