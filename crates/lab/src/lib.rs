@@ -18,13 +18,13 @@ mod page_cache;
 mod placement;
 mod priority;
 mod run;
-#[cfg(test)]
-pub(crate) mod sample;
 mod search;
 mod server;
 mod server_args;
 pub mod study;
 mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 mod vote;
 
 pub use error::Error;

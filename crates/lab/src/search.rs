@@ -13,17 +13,17 @@ mod bisection;
 mod maximum;
 mod patience;
 mod peak;
-/// The limits of searches.
-pub(crate) fn limits() -> Vec<units::Limit> {
-    [ballots::limits(), bisection::limits(), maximum::limits(), peak::limits()].concat()
-}
-
 #[cfg(test)]
-mod simulated;
+mod testing;
 
 pub use bisection::{Bisection, Tolerance};
 pub use maximum::{ENOUGH_SESSIONS, MaxSearch, Offers};
 pub use peak::PeakSearch;
+
+/// The limits of searches.
+pub(crate) fn limits() -> Vec<units::Limit> {
+    [ballots::limits(), bisection::limits(), maximum::limits(), peak::limits()].concat()
+}
 
 /// Inconclusive trials at a rate before the search tries lower rates.
 ///

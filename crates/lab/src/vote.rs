@@ -126,7 +126,7 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::testing;
     use results::{Arrivals, Invalid, LoopKind, Operation, Sessions};
 
     fn invalid_by(reason: Reason) -> Verdict {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_rate_is_sustained_when_99_percent_of_what_arrived_was_answered() {
         let check = |verdict: Verdict, achieved: f64, intended: u64, expect: Vote| {
-            let mut trial = sample::trial("sphinx", 10_000.0);
+            let mut trial = testing::trial("sphinx", 10_000.0);
             (trial.verdict, trial.achieved_rps, trial.window_s, trial.arrivals.intended) =
                 (verdict, achieved, 2.0, intended);
             assert_eq!(sustained(&trial), Outcome { vote: expect, achieved_rps: achieved });
@@ -172,7 +172,7 @@ mod tests {
                 .into(),
         };
         let check = |growth: u64, closed: bool, expect: Vote| {
-            let mut trial = sample::trial("sphinx", 10_000.0);
+            let mut trial = testing::trial("sphinx", 10_000.0);
             trial.verdict = both.clone();
             trial.windows.last_mut().unwrap().in_flight = Some(growth);
             if closed {
@@ -185,13 +185,13 @@ mod tests {
         check(101, false, Vote::Unknown);
         check(0, true, Vote::Unknown);
         // Waiting requests do not meet a target either.
-        let mut waits = sample::trial("sphinx", 10_000.0);
+        let mut waits = testing::trial("sphinx", 10_000.0);
         (waits.verdict, waits.all.response_time.p99_us) = (both.clone(), Some(10.0));
         assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Pass);
         waits.windows.last_mut().unwrap().in_flight = Some(101);
         assert_eq!(met(&waits, &"p99<1ms".parse().unwrap(), QosBasis::Raw).vote, Vote::Unknown);
         let check = |answered: u64, errors: u64, expect: Vote| {
-            let mut trial = sample::trial("movies", 500.0);
+            let mut trial = testing::trial("movies", 500.0);
             (trial.verdict, trial.sessions) = (both.clone(), Some(Sessions::default()));
             for window in &mut trial.windows {
                 (window.answered, window.errors) = (Some(answered), Some(errors));
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_few_requests_under_way_by_chance_refute_no_rate() {
         let check = |verdict: Verdict, answered: u64, under_way: (u64, u64), expect: Vote| {
-            let mut trial = sample::trial("nginx", 350.0);
+            let mut trial = testing::trial("nginx", 350.0);
             (trial.verdict, trial.window_s, trial.arrivals.intended) = (verdict, 0.2, 70);
             trial.achieved_rps = answered as f64 / trial.window_s;
             for window in &mut trial.windows {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn sessions_are_sustained_when_99_percent_of_their_steps_end_in_time() {
         let check = |completed: u64, possible: Option<f64>, expect: Vote, achieved: f64| {
-            let mut trial = sample::trial("nginx", 4.0);
+            let mut trial = testing::trial("nginx", 4.0);
             trial.sessions = Some(Sessions::default());
             // More ended in the window than were due in it: chance.
             (trial.achieved_rps, trial.window_s) = (103.0, 10.0);
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn all_conditions_of_a_target_are_judged() {
         let check = |qos: &str, rebuffer: f64, expect: Vote| {
-            let mut trial = sample::trial("nginx", 4.0);
+            let mut trial = testing::trial("nginx", 4.0);
             trial.verdict = Verdict::Valid;
             trial.sessions = Some(Sessions::default());
             trial.arrivals = Arrivals { intended: 1_000, completed: 995, ..Arrivals::default() };
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn what_is_not_answered_is_met_and_sustained_at_no_load() {
         let check = |verdict: Verdict, (errors, timeouts): (u64, u64), vote: Vote, maximum: Vote| {
-            let mut trial = sample::trial("movies", 4.0);
+            let mut trial = testing::trial("movies", 4.0);
             trial.verdict = verdict;
             trial.sessions = Some(Sessions::default());
             let completed = 192 - errors - timeouts;
@@ -293,7 +293,7 @@ mod tests {
         let qos: Qos = "p99<1ms".parse().unwrap();
         let check =
             |verdict: Verdict, raw: Option<f64>, windowed: Option<f64>, basis: QosBasis, expect: Vote| {
-                let mut trial = sample::trial("sphinx", 10_000.0);
+                let mut trial = testing::trial("sphinx", 10_000.0);
                 trial.verdict = verdict;
                 (trial.all.response_time.p99_us, trial.windowed_p99_us) = (raw, windowed);
                 assert_eq!(met(&trial, &qos, basis).vote, expect);

@@ -163,13 +163,13 @@ fn command(command: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::testing;
     use serde_json::json;
     use spec::{Spec, Workload};
 
     fn differences(change: impl Fn(&mut Experiment)) -> Vec<String> {
-        let mut a = sample::experiment(&["sphinx"]);
-        a.trials.push(sample::trial("sphinx", 1000.0));
+        let mut a = testing::experiment(&["sphinx"]);
+        a.trials.push(testing::trial("sphinx", 1000.0));
         let mut b = a.clone();
         b.elapsed_s = 9.0;
         change(&mut b);

@@ -4,17 +4,17 @@ use results::{
 };
 
 use super::*;
-use crate::sample;
+use crate::testing;
 
 /// A run of both targets in turn: `repeats` blocks of 3 loads, b at 0.8 of a's response times.
 fn live(repeats: u32) -> Experiment {
-    let mut experiment = sample::experiment(&["memcached", "sphinx"]);
+    let mut experiment = testing::experiment(&["memcached", "sphinx"]);
     for block in 0..repeats {
         // The machine drifts by far more than the two differ.
         let drift = 1.0 + f64::from(block);
         for share in [0.1, 0.5, 0.9] {
             for (target, factor) in [("memcached", 1.0), ("sphinx", 0.8)] {
-                let mut trial = sample::trial(target, share * 100_000.0);
+                let mut trial = testing::trial(target, share * 100_000.0);
                 (trial.block, trial.load_share) = (block, Some(share));
                 trial.all.response_time.p99_us = Some(200.0 * drift * factor);
                 experiment.trials.push(trial);
@@ -164,8 +164,8 @@ fn two_runs_are_compared_by_their_medians_and_say_so() {
 #[test]
 fn loads_without_shares_are_matched_by_the_nearest_rate() {
     let with = |rates: &[f64]| {
-        let mut experiment = sample::experiment(&["x"]);
-        experiment.trials = rates.iter().map(|rate| sample::trial("x", *rate)).collect();
+        let mut experiment = testing::experiment(&["x"]);
+        experiment.trials = rates.iter().map(|rate| testing::trial("x", *rate)).collect();
         experiment
     };
     let check = |a: &[f64], b: &[f64], expect: &[(f64, f64)]| {
@@ -193,7 +193,7 @@ fn peaks_have_the_ratio_that_their_intervals_allow() {
         for (target, (low_rps, high_rps)) in experiment.targets.iter_mut().zip([a, b]) {
             target.max_throughput.push(MaxThroughput { block: 0, low_rps: 195.0, high_rps: 200.0 });
             target.peak = Some(Peak { low_rps, high_rps, share_of_max: None, trials: 9, note: None });
-            let search = Trial { purpose: Purpose::MaxSearch, ..sample::trial(&target.name, 200.0) };
+            let search = Trial { purpose: Purpose::MaxSearch, ..testing::trial(&target.name, 200.0) };
             experiment.trials.push(Trial { verdict: beyond.clone(), ..search });
         }
         let comparison = both(&experiment);
@@ -246,7 +246,7 @@ fn overload_is_compared_and_said() {
 
 #[test]
 fn results_without_trials_have_no_points() {
-    let experiment = sample::experiment(&["memcached", "sphinx"]);
+    let experiment = testing::experiment(&["memcached", "sphinx"]);
     let comparison = both(&experiment);
     assert_eq!(comparison.figures, []);
 }
@@ -275,7 +275,7 @@ fn a_run_until_settled_is_judged_at_the_level_of_its_looks() {
     check(&[0.5; 11], (true, true));
     check(&[1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0], (true, true));
     check(&[1.5, 0.6, 1.2, 0.7, 1.4, 0.8, 1.1, 0.5, 1.3], (true, false));
-    assert!(judged(&live(6)) && !is_settled(&sample::experiment(&["one"]), None));
+    assert!(judged(&live(6)) && !is_settled(&testing::experiment(&["one"]), None));
     // By a gate it is settled once that limit lies outside the interval, in each of the figures.
     let near = of(&[1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]);
     assert!(is_settled(&near, Some(0.1)) && !is_settled(&near, Some(0.001)));

@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn knobs_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
         let check = |text: &str, pids: &[u32], name: &str, namespace: Option<&str>| {
-            let experiment = crate::sample::spec(text);
+            let experiment = crate::testing::spec(text);
             let card =
                 host::Nic { name: "eth7".into(), driver: Some("ixgbe".into()), ..host::Nic::default() };
             let host = Host { nics: vec![card], ..Host::default() };
@@ -333,7 +333,7 @@ mod tests {
             let card =
                 host::Nic { name: "eth7".into(), driver: Some("ixgbe".into()), ..host::Nic::default() };
             let host = Host { nics: vec![card], ..Host::default() };
-            assert_eq!(client_device(&crate::sample::spec(text).target, &host), expect, "{text}");
+            assert_eq!(client_device(&crate::testing::spec(text).target, &host), expect, "{text}");
         };
         client("", "lo");
         client("target.agent = '10.0.0.5:7070'", "eth7");
@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn the_bandwidth_of_clients_is_a_knob_of_the_servers_machine() {
         let check = |text: &str, expect: &[&str]| {
-            assert_eq!(names(&crate::sample::spec(text)), expect, "{text}");
-            let changes = changes_this_machine(&crate::sample::spec(text), &Agents::default(), false);
+            assert_eq!(names(&crate::testing::spec(text)), expect, "{text}");
+            let changes = changes_this_machine(&crate::testing::spec(text), &Agents::default(), false);
             assert_eq!(changes, !expect.is_empty(), "{text}");
         };
         let of = |more: &str| format!("knobs = []\nworkload.kind = 'video'\ntarget.server = 'video'\n{more}");
@@ -361,7 +361,7 @@ mod tests {
         let check = |text: &str, agents: &[&str], elsewhere: bool, expect: bool| {
             let agents =
                 Agents { agents: agents.iter().map(|one| (*one).to_owned()).collect(), ..Agents::default() };
-            let found = changes_this_machine(&crate::sample::spec(text), &agents, elsewhere);
+            let found = changes_this_machine(&crate::testing::spec(text), &agents, elsewhere);
             assert_eq!(found, expect, "{text}");
         };
         check("", &[], false, false);

@@ -247,11 +247,11 @@ mod tests {
     use results::{Arrivals, DistributionSummary, LatencySummary, ServiceUsage, Traffic};
 
     use super::*;
-    use crate::sample;
+    use crate::testing;
 
     #[test]
     fn figures_have_their_units_and_absent_ones_stay_absent() {
-        let mut trial = sample::trial("sphinx", 10_000.0);
+        let mut trial = testing::trial("sphinx", 10_000.0);
         trial.counters.insert("hit_ratio".into(), 0.9);
         let metrics = of_trial(&trial);
         let check =
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn sessions_have_figures_of_their_own() {
-        let mut trial = sample::trial("nginx", 4.0);
+        let mut trial = testing::trial("nginx", 4.0);
         let startup = DistributionSummary {
             count: 100,
             p50_us: Some(3e5),
@@ -303,7 +303,7 @@ mod tests {
             follow_up,
             ..Operation::default()
         };
-        let mut trial = sample::trial("nginx", 4.0);
+        let mut trial = testing::trial("nginx", 4.0);
         let check = |trial: &Trial, name: &str, expect: Option<f64>| {
             assert_eq!(of_trial(trial).get(name).copied(), expect, "{name}");
         };
@@ -328,7 +328,7 @@ mod tests {
             ..ServiceUsage::default()
         };
         let check = |services: Vec<ServiceUsage>, expect: Option<f64>| {
-            let trial = Trial { services, ..sample::trial("nginx", 4.0) };
+            let trial = Trial { services, ..testing::trial("nginx", 4.0) };
             assert_eq!(of_trial(&trial).get("cpu_share_php").copied(), expect);
         };
         check(vec![usage("php", Some(3.0)), usage("mariadb", Some(1.0))], Some(0.75));
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_disks_gave_is_set_against_what_came() {
-        let mut trial = sample::trial("nginx", 4.0);
+        let mut trial = testing::trial("nginx", 4.0);
         let io = InputOutput {
             wait_share: 0.25,
             disk_read_bytes_per_s: Some(300.0),
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn counters_are_figures_by_themselves_and_per_request() {
-        let mut trial = sample::trial("sphinx", 10_000.0);
+        let mut trial = testing::trial("sphinx", 10_000.0);
         let counter = |name: &str, value| results::probes::Counter { name: name.into(), value };
         let counters = vec![
             counter("ipc", 0.8),
@@ -425,7 +425,7 @@ mod tests {
             counters: vec![counter("ipc", 0.5)],
         };
         let services = vec![service("php", FEWEST_SAMPLES), service("plot", FEWEST_SAMPLES - 1)];
-        let mut trial = sample::trial("movies", 4.0);
+        let mut trial = testing::trial("movies", 4.0);
         trial.probes = Some(Probes { services, ..Probes::default() });
         let metrics = of_trial(&trial);
         let check =

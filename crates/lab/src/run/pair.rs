@@ -108,14 +108,14 @@ fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::testing;
 
     #[test]
     fn each_is_held_to_its_target_and_the_worse_verdict_counts() {
         let text = "qos.target = 'windowed p99<200us'";
-        let experiment = sample::spec(text);
+        let experiment = testing::spec(text);
         let mut cell = Cell { verdict: Verdict::Valid, ..Cell::default() };
-        let fast = sample::trial("sphinx", 10_000.0);
+        let fast = testing::trial("sphinx", 10_000.0);
         enter(&mut cell, "first", &experiment, &fast);
         let slow = Trial { windowed_p99_us: Some(300.0), ..fast.clone() };
         enter(&mut cell, "second", &experiment, &slow);

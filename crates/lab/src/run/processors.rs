@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_server_gets_the_processors_that_its_experiment_names() {
         let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
-            let experiment = crate::sample::spec(text);
+            let experiment = crate::testing::spec(text);
             let cores: Vec<Vec<usize>> = allowed.iter().map(|cpu| vec![*cpu]).collect();
             let placement = placement(&experiment, &experiment.target.cpus, &cores, true);
             assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");

@@ -333,7 +333,7 @@ impl Search for MaxSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::simulated::{Luck, Server};
+    use crate::search::testing::{Luck, Server};
 
     fn find(server: &Server, search: MaxSearch, seed: u64) -> (MaxSearch, Vec<f64>) {
         let mut search = search;
@@ -535,7 +535,7 @@ mod tests {
                 Luck { bad: 0.04, good: 0.04, unknown: 0.0 },
             ] {
                 let server = Server { capacity, luck, ..Server::TYPICAL };
-                // The edge itself is half a percent wide: see `simulated`.
+                // The edge itself is half a percent wide: see `testing`.
                 let (held, trials) = score(&server, || MaxSearch::first(0.03), 0.015);
                 assert!(held >= 380, "{capacity} {luck:?}: {held} of 400");
                 assert!(trials < 14.0, "{capacity} {luck:?}: {trials} trials");

@@ -122,7 +122,7 @@ impl Search for PeakSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::simulated::{Luck, Machine, Server};
+    use crate::search::testing::{Luck, Machine, Server};
 
     fn find(machine: &mut Machine, mut search: PeakSearch) -> (PeakSearch, usize) {
         let mut trials = 0;

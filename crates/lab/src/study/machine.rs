@@ -204,29 +204,6 @@ impl Machine {
         }
     }
 
-    /// One with these cores and queues, for tests.
-    #[cfg(test)]
-    pub(super) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
-        Machine {
-            cores,
-            nodes: 1,
-            queues,
-            ways: 0,
-            memory_bytes: 1 << 34,
-            disk_bytes: 0,
-            clock_mhz: (0, 0),
-            clocks_mhz: Vec::new(),
-            load,
-            kept: None,
-        }
-    }
-
-    /// Two cores, for tests.
-    #[cfg(test)]
-    pub(crate) fn two_cores() -> Machine {
-        Machine::planted(vec![vec![0], vec![1]], 1, LoadFrom::Here)
-    }
-
     fn free_cores(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.cores.iter().skip(self.interrupts())
     }

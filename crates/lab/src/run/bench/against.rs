@@ -64,11 +64,11 @@ pub(super) fn last_reason(trials: &[Trial], target: &str) -> Option<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::testing;
 
     #[test]
     fn what_could_not_be_offered_is_no_end_of_a_server() {
-        let trial = |rps: f64, verdict: Verdict| Trial { verdict, ..sample::trial("social", rps) };
+        let trial = |rps: f64, verdict: Verdict| Trial { verdict, ..testing::trial("social", rps) };
         let missed = || {
             let detail = "too few users".to_owned();
             Verdict::Invalid { reasons: vec![Invalid { reason: Reason::RateMissed, detail }] }

@@ -16,7 +16,7 @@ use units::{Bytes, Nanos};
 use super::*;
 use crate::{
     Bench as Measured, Event, Plan, Progress, Runner, ServerOptions, Sweep, TargetName, Unkept, Unwatched,
-    Where, sample,
+    Where, testing,
 };
 
 /// Longer than anything here takes, so that only a hang meets it.
@@ -98,7 +98,7 @@ impl Bench {
     fn trials(&self, targets: &[&str], options: &[&str]) -> Trials {
         let generator = Generator::new(&pretend(), specification(options), false).unwrap();
         let folder = ResultFolder::create(self.root.path(), "run").unwrap();
-        let mut experiment = sample::experiment(&[]);
+        let mut experiment = testing::experiment(&[]);
         experiment.kind = Kind::Demo;
         let servers = targets.iter().map(|name| self.server(name)).collect();
         Trials::begin(experiment, folder, generator, servers, self.interrupt.clone()).unwrap()
@@ -605,7 +605,7 @@ fn a_folder_without_room_is_found_before_anything_runs() {
     let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
     let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
-    let begun = Trials::begin(sample::experiment(&[]), folder, generator, Vec::new(), Interrupt::new());
+    let begun = Trials::begin(testing::experiment(&[]), folder, generator, Vec::new(), Interrupt::new());
     assert!(begun.err().unwrap().to_string().contains("free some space"));
 }
 

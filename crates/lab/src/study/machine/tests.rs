@@ -1,5 +1,27 @@
 use super::*;
 
+impl Machine {
+    /// One with these cores and queues.
+    pub(in crate::study) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
+        Machine {
+            cores,
+            nodes: 1,
+            queues,
+            ways: 0,
+            memory_bytes: 1 << 34,
+            disk_bytes: 0,
+            clock_mhz: (0, 0),
+            clocks_mhz: Vec::new(),
+            load,
+            kept: None,
+        }
+    }
+
+    pub(in crate::study) fn two_cores() -> Machine {
+        Machine::planted(vec![vec![0], vec![1]], 1, LoadFrom::Here)
+    }
+}
+
 fn record(name: &str) -> Host {
     let (_, text) = host::records::ALL.iter().find(|(known, _)| *known == name).unwrap();
     serde_json::from_str(text).unwrap()

@@ -72,7 +72,7 @@ fn a_peak_rests_on_what_the_sweep_has_shown_where_the_host_disturbs_its_search()
 #[test]
 fn an_invalid_trial_beside_others_names_the_host() {
     let check = |reason: Reason, steal: Option<f64>, foreign: Option<f64>, expect: &str| {
-        let mut trial = sample::trial("sphinx", 10_000.0);
+        let mut trial = testing::trial("sphinx", 10_000.0);
         (trial.noise.steal_share, trial.noise.foreign_cpu_share) = (steal, foreign);
         assert_eq!(host_beside(&trial), None, "a valid trial stays so");
         trial.verdict = Verdict::Valid.against(Invalid { reason, detail: String::new() });
@@ -91,7 +91,7 @@ fn an_invalid_trial_beside_others_names_the_host() {
 #[test]
 fn who_received_late_on_a_quiet_host_is_the_generator() {
     let check = |reason: Reason, disturbed: u64, expect: bool| {
-        let mut trial = sample::trial("sphinx", 10_000.0);
+        let mut trial = testing::trial("sphinx", 10_000.0);
         trial.noise.disturbed_windows = disturbed;
         trial.verdict = Verdict::Valid.against(Invalid { reason, detail: String::new() });
         assert_eq!(host_beside(&trial).is_some(), expect, "{reason:?} {disturbed}");
