@@ -59,8 +59,8 @@ pub fn faults(run: &FaultRun, mut tell: impl FnMut(&str)) -> Result<Faults> {
     let wanted = chosen(&run.only)?;
     let mut found = Faults { origin: Origin::here(run.command.clone()), seed: run.seed, faults: Vec::new() };
     tell(&format!("seed {}, {} faults", run.seed, wanted.len()));
-    for (number, fault) in (1..).zip(&wanted) {
-        let row = planted(fault, run)?;
+    for (number, &(place, fault)) in (1..).zip(&wanted) {
+        let row = planted(place, fault, run)?;
         tell(&format!("{number}/{}  {}", wanted.len(), progress(&row)));
         found.faults.push(row);
     }
@@ -68,19 +68,19 @@ pub fn faults(run: &FaultRun, mut tell: impl FnMut(&str)) -> Result<Faults> {
 }
 
 /// The faults of these names, in their own order.
-fn chosen(only: &[String]) -> Result<Vec<&'static Fault>> {
-    if let Some(unknown) = only.iter().find(|name| !list::all().any(|fault| fault.name == **name)) {
-        let known: Vec<&str> = list::all().map(|fault| fault.name).collect();
+fn chosen(only: &[String]) -> Result<Vec<(World, &'static Fault)>> {
+    let known: Vec<&str> = list::all().map(|(_, fault)| fault.name).collect();
+    if let Some(unknown) = only.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("there is no fault '{unknown}'; choose from {}", known.join(", "));
     }
-    let is_chosen = |fault: &&Fault| only.is_empty() || only.iter().any(|name| name == fault.name);
-    Ok(list::all().filter(is_chosen).collect())
+    let is_chosen = |fault: &Fault| only.is_empty() || only.iter().any(|name| name == fault.name);
+    Ok(list::all().filter(|(_, fault)| is_chosen(fault)).collect())
 }
 
 /// Plants all doses of one fault.
-fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
-    let doses = if fault.place == World::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
-    let mut row = Row::new(fault);
+fn planted(place: World, fault: &'static Fault, run: &FaultRun) -> Result<Row> {
+    let doses = if place == World::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
+    let mut row = Row::new(place, fault);
     for number in 0..doses {
         let mut chance = Chance::of(run.seed, fault.name, number);
         match (fault.plant)(&mut chance) {
@@ -99,12 +99,10 @@ fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
 
 /// The result of a fault, in a line.
 fn progress(row: &Row) -> String {
+    let Row { fault: Fault { name, .. }, doses, false_valid, false_invalid, .. } = row;
     match &row.skipped {
-        Some(reason) => format!("{}: skipped: {reason}", row.fault),
-        None => format!(
-            "{}: {} doses, {} false valid, {} false invalid",
-            row.fault, row.doses, row.false_valid, row.false_invalid
-        ),
+        Some(reason) => format!("{name}: skipped: {reason}"),
+        None => format!("{name}: {doses} doses, {false_valid} false valid, {false_invalid} false invalid"),
     }
 }
 
@@ -152,7 +150,8 @@ impl Faults {
                 World::Simulated => "simulated",
                 World::Here => "this machine",
             };
-            [row.fault, place, row.planted, row.range, row.right, row.truth].map(str::to_owned).to_vec()
+            let Fault { name, planted, doses, right, truth, .. } = *row.fault;
+            [name, place, planted, doses, right, truth].map(str::to_owned).to_vec()
         };
         Table {
             title: "Planted faults".into(),
@@ -176,7 +175,7 @@ impl Faults {
                 None => given.collect::<Vec<_>>().join(", "),
             };
             vec![
-                row.fault.to_owned(),
+                row.fault.name.to_owned(),
                 row.doses.to_string(),
                 given,
                 row.false_valid.to_string(),
@@ -223,8 +222,10 @@ impl Faults {
                 let p99 = pair.map_or("—".into(), |(truth, measured)| {
                     format!("{:.0} / {:.0}", measured.p99_us, truth.p99_us)
                 });
-                let (dose, found) = (miss.dose.clone(), miss.found.to_owned());
-                vec![row.fault.to_owned(), miss.number.to_string(), dose, found, p99, miss.verdict.clone()]
+                let number = miss.number.to_string();
+                [row.fault.name, &number, &miss.dose, miss.found, &p99, &miss.verdict]
+                    .map(str::to_owned)
+                    .to_vec()
             })
         });
         Table {
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn a_fault_is_chosen_by_its_name() {
         let names = |only: &[&str]| -> Vec<&str> {
-            chosen(&run(only, 1).only).unwrap().iter().map(|fault| fault.name).collect()
+            chosen(&run(only, 1).only).unwrap().iter().map(|(_, fault)| fault.name).collect()
         };
         assert_eq!(names(&["overload", "none"]), ["none", "overload"]);
         assert_eq!(names(&[]).len(), list::all().count());
@@ -289,8 +290,8 @@ mod tests {
 
     /// Every simulated fault in a few doses.
     static SIMULATED: LazyLock<Faults> = LazyLock::new(|| {
-        let simulated = list::all().filter(|fault| fault.place == World::Simulated);
-        let names: Vec<&str> = simulated.map(|fault| fault.name).collect();
+        let simulated = list::all().filter(|(place, _)| *place == World::Simulated);
+        let names: Vec<&str> = simulated.map(|(_, fault)| fault.name).collect();
         faults(&run(&names, 3), |line| println!("{line}")).unwrap()
     });
 
@@ -300,7 +301,9 @@ mod tests {
             SIMULATED.faults.iter().flat_map(|row| row.misses.iter().map(move |miss| (row.fault, miss)));
         let wrong: Vec<String> = all
             .filter(|(_, miss)| miss.found == found)
-            .map(|(fault, miss)| format!("{fault}, dose {}, {}: {}", miss.number, miss.dose, miss.verdict))
+            .map(|(fault, miss)| {
+                format!("{}, dose {}, {}: {}", fault.name, miss.number, miss.dose, miss.verdict)
+            })
             .collect();
         assert!(wrong.is_empty(), "{found}:\n{}", wrong.join("\n"));
     }

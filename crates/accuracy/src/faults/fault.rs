@@ -17,19 +17,22 @@ pub(crate) enum World {
 }
 
 /// A fault that can be planted.
+#[derive(Serialize)]
 pub(crate) struct Fault {
     /// Name for `--only`.
+    #[serde(rename = "fault")]
     pub(crate) name: &'static str,
-    pub(crate) place: World,
     /// The fault and its place.
     pub(crate) planted: &'static str,
     /// The parameters drawn for each dose.
+    #[serde(rename = "range")]
     pub(crate) doses: &'static str,
     /// The right verdict.
     pub(crate) right: &'static str,
     /// Source of the true figures.
     pub(crate) truth: &'static str,
     /// Plants one dose and measures.
+    #[serde(skip)]
     pub(crate) plant: fn(&mut Chance) -> Result<Outcome>,
 }
 

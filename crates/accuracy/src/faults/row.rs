@@ -11,12 +11,9 @@ const KEPT: usize = 10;
 /// All doses of one fault.
 #[derive(Serialize)]
 pub(crate) struct Row {
-    pub(crate) fault: &'static str,
+    #[serde(flatten)]
+    pub(crate) fault: &'static Fault,
     pub(crate) place: World,
-    pub(crate) planted: &'static str,
-    pub(crate) range: &'static str,
-    pub(crate) right: &'static str,
-    pub(crate) truth: &'static str,
     pub(crate) doses: usize,
     /// Number of doses with each verdict.
     pub(crate) verdicts: BTreeMap<&'static str, usize>,
@@ -64,14 +61,10 @@ struct Errors {
 }
 
 impl Row {
-    pub(crate) fn new(fault: &Fault) -> Row {
+    pub(crate) fn new(place: World, fault: &'static Fault) -> Row {
         Row {
-            fault: fault.name,
-            place: fault.place,
-            planted: fault.planted,
-            range: fault.doses,
-            right: fault.right,
-            truth: fault.truth,
+            fault,
+            place,
             doses: 0,
             verdicts: BTreeMap::new(),
             false_valid: 0,
@@ -146,15 +139,19 @@ mod tests {
     use results::{Reason, Verdict};
 
     use super::*;
-    use crate::faults::chance::Chance;
     use crate::faults::fault::Outcome;
     use crate::faults::right::{DoseResult, Right};
 
     fn row(place: World) -> Row {
-        fn plant(_: &mut Chance) -> anyhow::Result<Outcome> {
-            Ok(Outcome::Skipped("not here".into()))
-        }
-        Row::new(&Fault { name: "f", place, planted: "", doses: "", right: "", truth: "", plant })
+        const FAULT: &Fault = &Fault {
+            name: "f",
+            planted: "",
+            doses: "",
+            right: "",
+            truth: "",
+            plant: |_| Ok(Outcome::Skipped("not here".into())),
+        };
+        Row::new(place, FAULT)
     }
 
     fn judged(right: Right, verdict: Verdict, p99_us: f64) -> Judged {

@@ -11,7 +11,6 @@ use openloop::{Arrival, Engine, Footing, Load, Plan, Recording, Schedule, judge_
 use reactor::sim::{Costs, Faults, Mishaps, Program, Running, SimReactor, StreamFaults, World};
 use reactor::tls::MadeUp;
 use reactor::{Address, Event, Handler, Reactor, Wait};
-use results::Verdict;
 use units::{Nanos, Time};
 
 use crate::faults::chance::Chance;
@@ -133,9 +132,9 @@ impl Scene {
         std::iter::from_fn(move || Some(schedule.take())).take_while(move |arrival| arrival.intended < closes)
     }
 
-    /// The true response times: from the schedule and the server's times alone, by Lindley's recursion.
+    /// The true response times: from the schedule and the times of a warm server alone, by Lindley's recursion.
     pub(crate) fn truth(&self) -> Latency {
-        let mut queue = Queue::new(self.service.clone());
+        let mut queue = Queue::new(Service { slow: None, ..self.service.clone() });
         let mut times = Latency::new();
         for Arrival { seq, intended } in self.arrivals() {
             let done = queue.enter(intended, seq);
@@ -157,8 +156,9 @@ impl Scene {
     }
 
     /// Runs the scene, judges it, and compares it with the truth.
-    pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
-        self.play().judged(dose, truth, right)
+    pub(crate) fn judged(self, dose: String, right: Right) -> Judged {
+        let truth = self.truth();
+        self.play().judged(dose, &truth, right)
     }
 
     /// Runs the scene to its end.
@@ -253,15 +253,10 @@ impl Played {
         Footing::of(&self.recording).claimed()
     }
 
-    /// The verdict on a trial from the engine's recording alone.
-    fn verdict(&self) -> Verdict {
-        judge_strictly(&self.recording, &self.load, Vec::new())
-    }
-
-    /// Judges it, and compares it with the truth.
+    /// Judges it by the engine's recording alone, and compares it with the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
         let measured = Figures::of(&self.claimed());
-        let given = DoseResult::Verdict(self.verdict());
+        let given = DoseResult::Verdict(judge_strictly(&self.recording, &self.load, Vec::new()));
         Judged { dose, right, given, truth: Figures::of(truth), measured }
     }
 }

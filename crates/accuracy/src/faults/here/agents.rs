@@ -10,13 +10,13 @@ use units::Nanos;
 
 use super::{Bench, PATIENCE, Processors, WINDOW, ended, send, taillight, too_few};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, World};
+use crate::faults::fault::{Fault, Outcome};
 use crate::faults::right::Right;
 
 /// A row of the table below: one of two agents is lost.
 const fn lost(name: &'static str, planted: &'static str, plant: fn(&mut Chance) -> Result<Outcome>) -> Fault {
     let (doses, right) = ("at a random moment of the window", "invalid (agent lost)");
-    Fault { name, place: World::Here, planted, doses, right, truth: super::SIMULATION, plant }
+    Fault { name, planted, doses, right, truth: super::SIMULATION, plant }
 }
 
 pub(crate) const FAULTS: &[Fault] = &[

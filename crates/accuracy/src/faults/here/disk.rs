@@ -6,12 +6,11 @@ use rustix::process::geteuid;
 
 use super::{Bench, PATIENCE, Processors, taillight, too_few};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::fault::{Fault, Judged, Outcome};
 use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "disk-full",
-    place: World::Here,
     planted: "the trial is written to a file system that is too small for it",
     doses: "4 to 24 KiB",
     right: "an error that says so, and no verdict",

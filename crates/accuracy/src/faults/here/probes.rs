@@ -11,12 +11,11 @@ use results::{Reason, Trial, Verdict};
 use units::Nanos;
 
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::fault::{Fault, Judged, Outcome};
 use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "probe-loss",
-    place: World::Here,
     planted: "the processor probe is not read for long, so that the kernel has no room for samples",
     doses: "2 to 20 s",
     right: "invalid (probe loss) where samples are missing, else valid",

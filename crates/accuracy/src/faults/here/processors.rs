@@ -10,7 +10,7 @@ use units::Nanos;
 
 use super::{Bench, Processors, SIMULATION, WINDOW, ended, send, taillight, too_few};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, World};
+use crate::faults::fault::{Fault, Outcome};
 use crate::faults::right::Right;
 
 /// Permitted reasons if processors were taken away.
@@ -31,7 +31,7 @@ const fn taken(
     right: &'static str,
     plant: fn(&mut Chance) -> Result<Outcome>,
 ) -> Fault {
-    Fault { name, place: World::Here, planted, doses, right, truth: SIMULATION, plant }
+    Fault { name, planted, doses, right, truth: SIMULATION, plant }
 }
 
 const GENERATOR: &str = "invalid (generator lag, receive lag or host disturbed), or valid with true figures";

@@ -12,35 +12,33 @@ use units::{Nanos, Rate};
 
 use super::stored::{Fate, Loss, Store};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::fault::{Fault, Judged, Outcome};
 use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "fill-half-done",
-        place: World::Here,
         planted: "the server does not keep all items of the data set",
         doses: "0.4 to 90 % of the items",
         right: "invalid (fill failed)",
         truth: "no figures: the items that were not kept are counted",
-        plant: |c| lost(c, Fate::Forgotten, 0.004, Right::Invalid(&[Reason::FillFailed])),
+        plant: |c| lost(c, Fate::Forgotten, &[Reason::FillFailed]),
     },
     Fault {
         name: "wrong-value",
-        place: World::Here,
         planted: "the server returns other values than were stored",
         doses: "0.4 to 90 % of the items",
         right: "invalid (verify failed)",
         truth: "no figures: the values that were changed are counted",
-        plant: |c| lost(c, Fate::Changed, 0.004, Right::Invalid(&[Reason::VerifyFailed])),
+        plant: |c| lost(c, Fate::Changed, &[Reason::VerifyFailed]),
     },
 ];
 
 /// Keys, all of which are verified before the window.
 const KEYS: u64 = 2_000;
 
-fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Outcome> {
-    let loss = Loss { fate, share: chance.magnitude(least, 0.9), seed: chance.seed() };
+fn lost(chance: &mut Chance, fate: Fate, reasons: &'static [Reason]) -> Result<Outcome> {
+    let loss = Loss { fate, share: chance.magnitude(0.004, 0.9), seed: chance.seed() };
     let store = Store::start(loss)?;
     let verify = Some(Verify::Checksum);
     let cache = Cache { keys: KEYS, fill: Fill::Always, verify, yes: true, ..Cache::default() };
@@ -66,6 +64,7 @@ fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Out
     let done = trial::run(&task, &Arc::new(AtomicBool::new(false)))?;
     let dose = format!("{} of {KEYS} items", store.hit());
     let given = DoseResult::Verdict(done.trial.verdict);
+    let right = Right::Invalid(reasons);
     Ok(Judged { dose, right, given, truth: None, measured: None }.into())
 }
 

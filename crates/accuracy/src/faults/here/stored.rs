@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -39,7 +39,7 @@ struct Shared {
     items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     loss: Loss,
     /// Items that met the fate.
-    hit: Mutex<u64>,
+    hit: AtomicU64,
     stop: AtomicBool,
 }
 
@@ -47,8 +47,7 @@ impl Store {
     pub(super) fn start(loss: Loss) -> Result<Store> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no port is free on loopback")?;
         let address = listener.local_addr()?;
-        let shared =
-            Arc::new(Shared { items: Mutex::default(), loss, hit: Mutex::default(), stop: false.into() });
+        let shared = Arc::new(Shared { items: Mutex::default(), loss, hit: 0.into(), stop: false.into() });
         let seen = Arc::clone(&shared);
         let listening = thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -67,7 +66,7 @@ impl Store {
 
     /// Number of items that met their fate.
     pub(super) fn hit(&self) -> u64 {
-        *self.shared.hit.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.hit.load(Ordering::Relaxed)
     }
 }
 
@@ -133,7 +132,7 @@ impl Shared {
         // Keys that are not items of the data set, such as the marker of the run, are kept.
         let is_item = !name.ends_with(":runs");
         if is_item && Chance::of(self.loss.seed, &name, 0).unit() < self.loss.share {
-            *self.hit.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            self.hit.fetch_add(1, Ordering::Relaxed);
             match self.loss.fate {
                 Fate::Forgotten => return,
                 Fate::Changed => {

@@ -12,7 +12,7 @@ use units::{Nanos, Rate};
 
 use super::RECURSION;
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, World};
+use crate::faults::fault::{Fault, Outcome};
 use crate::faults::right::Right;
 use crate::faults::scene::{RPS, START, Scene, WINDOW};
 use crate::faults::service::Service;
@@ -37,7 +37,7 @@ const fn late(
     doses: &'static str,
     plant: fn(&mut Chance) -> Result<Outcome>,
 ) -> Fault {
-    Fault { name, place: World::Simulated, planted, doses, right: LATE_WORDS, truth: RECURSION, plant }
+    Fault { name, planted, doses, right: LATE_WORDS, truth: RECURSION, plant }
 }
 
 const SENDING: &str = "for 0.1 to 20 % of the window";
@@ -46,7 +46,6 @@ const RECEIVING: &str = "in 1 to 100 % of the bursts";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "none",
-        place: World::Simulated,
         planted: "nothing",
         doses: "utilisation 45 to 70 %",
         right: "valid with true figures",
@@ -105,17 +104,16 @@ pub(crate) const FAULTS: &[Fault] = &[
 
 fn none(chance: &mut Chance) -> Result<Outcome> {
     let scene = Scene::new(chance)?;
-    let (truth, dose) = (scene.truth(), format!("utilisation {:.0} %", 100.0 * scene.utilisation()));
-    Ok(scene.judged(dose, &truth, Right::Valid).into())
+    let dose = format!("utilisation {:.0} %", 100.0 * scene.utilisation());
+    Ok(scene.judged(dose, Right::Valid).into())
 }
 
 fn stopped_while_sending(chance: &mut Chance, length: Nanos) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let share = chance.magnitude(0.001, 0.2);
     let n = ((share * WINDOW.0 as f64 / length.0 as f64).round() as u64).max(1);
     scene.stops = chance.spread(scene.opens(), WINDOW, n, length);
-    Ok(scene.judged(format!("{n} times {length}"), &truth, Right::TrueOrInvalid(LATE)).into())
+    Ok(scene.judged(format!("{n} times {length}"), Right::TrueOrInvalid(LATE)).into())
 }
 
 /// Parts of a cycle, as multiples of the stop's length: the burst of arrivals,
@@ -143,7 +141,6 @@ fn stopped_while_receiving(chance: &mut Chance, length: Nanos) -> Result<Outcome
     scene.service =
         Service { fixed: times(TAKES), at_once: true, ..Service::queue(times(SPREAD), chance.seed()) };
     scene.datagrams = true;
-    let truth = scene.truth();
     let share = chance.magnitude(0.01, 1.0);
     let cycles = scene.plan.window.0 / cycle.0;
     let must = chance.count(0, cycles - 1);
@@ -154,7 +151,7 @@ fn stopped_while_receiving(chance: &mut Chance, length: Nanos) -> Result<Outcome
         }
     }
     let dose = format!("{} of {cycles} bursts, {length} each", scene.stops.len());
-    Ok(scene.judged(dose, &truth, Right::TrueOrInvalid(LATE)).into())
+    Ok(scene.judged(dose, Right::TrueOrInvalid(LATE)).into())
 }
 
 /// [`RPS`] on average, all within the first `burst` of each `cycle`, for `span`.
@@ -177,14 +174,13 @@ fn bursts(span: Nanos, cycle: Nanos, burst: Nanos, seed: u64) -> Result<Load> {
 
 fn hog(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let turn = chance.span(Nanos::from_micros(500), Nanos::from_millis(4));
     let share = chance.magnitude(0.05, 0.5);
     let every = Nanos((turn.0 as f64 / share) as u64);
     let span = scene.closes().since(START);
     scene.stops = chance.spread(START, span, span.0 / every.0, turn);
     let dose = format!("{turn} in each {every}");
-    Ok(scene.judged(dose, &truth, Right::TrueOrInvalid(LATE)).into())
+    Ok(scene.judged(dose, Right::TrueOrInvalid(LATE)).into())
 }
 
 fn slow_receive(chance: &mut Chance) -> Result<Outcome> {
@@ -200,23 +196,21 @@ fn slow_send(chance: &mut Chance) -> Result<Outcome> {
 /// Raises the cost of one side of each request until it takes `share` of the generator's time.
 fn slow(chance: &mut Chance, share: f64, with: fn(Costs, Nanos) -> Costs) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let cost = Nanos((share / RPS * 1e9) as u64);
     scene.costs = with(scene.costs, cost);
     let dose = format!("{cost} each, {:.0} % of its time", 100.0 * share);
-    Ok(scene.judged(dose, &truth, Right::TrueOrInvalid(LATE)).into())
+    Ok(scene.judged(dose, Right::TrueOrInvalid(LATE)).into())
 }
 
 fn clock_step(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let by = chance.span(Nanos::from_micros(100), Nanos::from_millis(100));
     let n = chance.count(1, 10);
     // The window is open for less of the world's time, since the steps are part of it.
     let left = scene.plan.window - Nanos(n * by.0);
     let steps = chance.spread(scene.opens(), left, n, Nanos::ZERO);
     scene.steps = steps.into_iter().map(|(at, _)| (at, by)).collect();
-    Ok(scene.judged(format!("{n} times {by}"), &truth, Right::TrueOrInvalid(LATE)).into())
+    Ok(scene.judged(format!("{n} times {by}"), Right::TrueOrInvalid(LATE)).into())
 }
 
 #[cfg(test)]

@@ -8,12 +8,11 @@ use knobs::{Engine, Knob, LocalKernel, Subject, plan};
 use results::{Invalid, Reason, Verdict};
 
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Judged, Outcome, World};
+use crate::faults::fault::{Fault, Judged, Outcome};
 use crate::faults::right::{DoseResult, Right};
 
 pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "knob-drift",
-    place: World::Simulated,
     planted: "another process writes a knob that the trial has set",
     doses: "another value, the same value in other words, or nothing",
     right: "invalid (knob drift) for another value, else valid",

@@ -7,7 +7,7 @@ use units::Nanos;
 
 use super::{ERRORS_ALLOWED, RECURSION};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, World};
+use crate::faults::fault::{Fault, Outcome};
 use crate::faults::right::Right;
 use crate::faults::scene::Scene;
 
@@ -18,7 +18,6 @@ const FAILED_WORDS: &str =
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "packet-loss",
-        place: World::Simulated,
         planted: "the network loses datagrams",
         doses: "0.001 to 5 %",
         right: FAILED_WORDS,
@@ -27,7 +26,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "connection-reset",
-        place: World::Simulated,
         planted: "connections are reset when something is sent",
         doses: "0.001 to 5 % of the messages",
         right: FAILED_WORDS,
@@ -62,11 +60,10 @@ fn loss(chance: &mut Chance) -> Result<Outcome> {
 
 fn reset(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let reset = chance.magnitude(1e-5, 0.05);
     let seed = chance.seed();
     scene.stream_faults = Some(StreamFaults { split: 0.0, short: 0.0, reset, late: Nanos::ZERO, seed });
     // A request is one message, and so is its response.
     let (dose, right) = (format!("{:.3} % of the messages", 100.0 * reset), failing(2.0 * reset));
-    Ok(scene.judged(dose, &truth, right).into())
+    Ok(scene.judged(dose, right).into())
 }

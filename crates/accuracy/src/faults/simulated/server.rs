@@ -9,7 +9,7 @@ use units::{Nanos, Rate, Time};
 
 use super::{ERRORS_ALLOWED, OWN_RECURSION, RECURSION};
 use crate::faults::chance::Chance;
-use crate::faults::fault::{Fault, Outcome, World};
+use crate::faults::fault::{Fault, Outcome};
 use crate::faults::peer::{Misdeed, Odd};
 use crate::faults::right::Right;
 use crate::faults::scene::{START, Scene, WINDOW};
@@ -24,7 +24,7 @@ const fn failing(
     doses: &'static str,
     plant: fn(&mut Chance) -> Result<Outcome>,
 ) -> Fault {
-    Fault { name, place: World::Simulated, planted, doses, right: FAILED_WORDS, truth: RECURSION, plant }
+    Fault { name, planted, doses, right: FAILED_WORDS, truth: RECURSION, plant }
 }
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -32,17 +32,17 @@ pub(crate) const FAULTS: &[Fault] = &[
         "server-closes",
         "the server closes the connection instead of answering",
         "0.01 to 10 % of the requests",
-        closes,
+        // Other requests in flight on the connection fail, too.
+        |c| fails(c, Misdeed::Closes, Right::TrueOrInvalid(FAILED)),
     ),
     failing(
         "server-answers-wrong",
         "the server answers something else",
         "0.01 to 10 % of the requests",
-        wrong,
+        |c| fails(c, Misdeed::AnswersWrong, Right::Valid),
     ),
     Fault {
         name: "server-answers-early",
-        place: World::Simulated,
         planted: "the server answers the next request of a connection before that has come",
         doses: "0.02 to 2 % of the requests",
         right: "invalid (error rate)",
@@ -51,7 +51,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "server-ends-many",
-        place: World::Simulated,
         planted: "the server answers over TLS and closes many connections in the same instant",
         doses: "all that were asked on in 10 to 100 ms",
         right: "valid with true figures",
@@ -60,7 +59,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "server-throttles",
-        place: World::Simulated,
         planted: "the server runs for a part of each 100 ms, as under a quota",
         doses: "30 to 95 % of the time",
         right: "valid with true figures, or overloaded where the quota is less than the load takes",
@@ -69,7 +67,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "collector-pause",
-        place: World::Simulated,
         planted: "the server's garbage collector stops it",
         doses: "5 to 60 ms each 300 to 700 ms",
         right: "valid with true figures: the pauses are the server's",
@@ -78,7 +75,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "warm-up",
-        place: World::Simulated,
         planted: "the server's requests take longer until it has warmed up",
         doses: "2 to 8 times as long, until a moment before the warm-up's end or in the first 60 % of the window",
         right: "invalid (not steady), or valid with true figures",
@@ -87,7 +83,6 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "overload",
-        place: World::Simulated,
         planted: "the load is more than the server can do",
         doses: "1.05 to 1.5 times",
         right: "overloaded",
@@ -96,37 +91,27 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-fn odd(chance: &mut Chance, misdeed: Misdeed, share: f64) -> Odd {
-    Odd { misdeed, share, seed: chance.seed() }
+/// A scene whose server treats a share of its requests so, drawn from this range.
+fn odd(chance: &mut Chance, misdeed: Misdeed, (low, high): (f64, f64)) -> Result<Scene> {
+    let mut scene = Scene::new(chance)?;
+    scene.odd = Some(Odd { misdeed, share: chance.magnitude(low, high), seed: chance.seed() });
+    Ok(scene)
 }
 
-fn closes(chance: &mut Chance) -> Result<Outcome> {
-    let mut scene = Scene::new(chance)?;
-    let share = chance.magnitude(1e-4, 0.1);
-    scene.odd = Some(odd(chance, Misdeed::Closes, share));
-    let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
-    // Other requests in flight on the connection fail, too.
-    let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::TrueOrInvalid(FAILED) };
-    Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
-}
-
-fn wrong(chance: &mut Chance) -> Result<Outcome> {
-    let mut scene = Scene::new(chance)?;
-    let share = chance.magnitude(1e-4, 0.1);
-    scene.odd = Some(odd(chance, Misdeed::AnswersWrong, share));
-    let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
-    let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::Valid };
-    Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
+/// Some requests fail; `few` is right if they are no more than a verdict allows.
+fn fails(chance: &mut Chance, misdeed: Misdeed, few: Right) -> Result<Outcome> {
+    let scene = odd(chance, misdeed, (1e-4, 0.1))?;
+    let (_, failed) = scene.odd_requests();
+    let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { few };
+    Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), right).into())
 }
 
 fn early(chance: &mut Chance) -> Result<Outcome> {
-    let mut scene = Scene::new(chance)?;
-    let share = chance.magnitude(2e-4, 0.02);
-    scene.odd = Some(odd(chance, Misdeed::AnswersEarly, share));
-    let (truth, (hit, _)) = (scene.truth(), scene.odd_requests());
+    let scene = odd(chance, Misdeed::AnswersEarly, (2e-4, 0.02))?;
+    let (hit, _) = scene.odd_requests();
     // One is enough: from there on, responses and requests of the connection no longer match.
     let right = if hit > 0 { Right::Invalid(FAILED) } else { Right::Valid };
-    Ok(scene.judged(format!("{hit} answers"), &truth, right).into())
+    Ok(scene.judged(format!("{hit} answers"), right).into())
 }
 
 /// Fewer requests than elsewhere, since each needs a TLS handshake; up to 30 connections end at once.
@@ -142,7 +127,7 @@ fn ends_many(chance: &mut Chance) -> Result<Outcome> {
     scene.ends_each = Some(each);
     let truth = scene.clone().play().claimed();
     scene.tls = true;
-    Ok(scene.judged(format!("each {each}"), &truth, Right::Valid).into())
+    Ok(scene.play().judged(format!("each {each}"), &truth, Right::Valid).into())
 }
 
 /// The period of a quota. Source: the kernel's default for control groups.
@@ -163,8 +148,7 @@ fn throttles(chance: &mut Chance) -> Result<Outcome> {
         _ => Right::Valid,
     };
     let dose = format!("{:.0} % of the time, of which {:.0} % are needed", 100.0 * quota, 100.0 * needs);
-    let truth = scene.truth();
-    Ok(scene.judged(dose, &truth, right).into())
+    Ok(scene.judged(dose, right).into())
 }
 
 /// No pause begins this close to the window's end: delayed requests would not be answered in the window, which is
@@ -180,26 +164,23 @@ fn collector(chance: &mut Chance) -> Result<Outcome> {
     let count = last.since(first).0 / every.0 + 1;
     // The stalls begin one period after the given moment.
     scene.service.pauses = Stalls::periodic(first - every, every, pause, count);
-    let truth = scene.truth();
-    Ok(scene.judged(format!("{pause} each {every}"), &truth, Right::Valid).into())
+    Ok(scene.judged(format!("{pause} each {every}"), Right::Valid).into())
 }
 
 fn warm_up(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
-    let truth = scene.truth();
     let factor = chance.between(2.0, 8.0);
     let warm: Time =
         START + Nanos((chance.unit() * (scene.plan.warmup.0 as f64 + 0.6 * WINDOW.0 as f64)) as u64);
     scene.service.slow = Some((warm, factor));
     let into = warm.0 as f64 - scene.opens().0 as f64;
     let dose = format!("{factor:.1} times as long until {:+.0} ms from the window's start", into / 1e6);
-    Ok(scene.judged(dose, &truth, Right::TrueOrInvalid(&[Reason::NotSteady])).into())
+    Ok(scene.judged(dose, Right::TrueOrInvalid(&[Reason::NotSteady])).into())
 }
 
 fn overload(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
     let load = chance.between(1.05, 1.5);
     scene.service.mean = Nanos((scene.service.mean.0 as f64 * load / scene.utilisation()) as u64);
-    let truth = scene.truth();
-    Ok(scene.judged(format!("{load:.2} times"), &truth, Right::Overloaded).into())
+    Ok(scene.judged(format!("{load:.2} times"), Right::Overloaded).into())
 }
