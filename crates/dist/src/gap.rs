@@ -29,12 +29,20 @@ impl Gap {
             Gap::Constant(gap_ns) => *gap_ns,
         }
     }
+}
 
-    /// The mean in nanoseconds.
-    pub fn mean_ns(&self) -> f64 {
-        match self {
-            Gap::Exponential(ns) | Gap::Constant(ns) => *ns,
+/// Draws a number with a Poisson distribution: how many gaps of an exponential distribution fit into its mean.
+///
+/// Cost: 10 ns for each of them.
+pub fn poisson(mean: f64, rng: &mut Rng) -> u64 {
+    let (mut number, mut at) = (0, 0.0);
+    loop {
+        // 1 − u is over 0, so that its logarithm is finite.
+        at -= (1.0 - rng.random::<f64>()).ln();
+        if at >= mean {
+            return number;
         }
+        number += 1;
     }
 }
 
@@ -48,7 +56,7 @@ mod tests {
         let check = |gap: Gap, variation: f64| {
             let mut rng = Streams::new(1).stream(Purpose::Arrivals, 0);
             let n = 100_000.0;
-            let draws: Vec<f64> = (0..n as usize).map(|_| gap.sample_ns(&mut rng) / gap.mean_ns()).collect();
+            let draws: Vec<f64> = (0..n as usize).map(|_| gap.sample_ns(&mut rng) / 4_000.0).collect();
             let mean = draws.iter().sum::<f64>() / n;
             let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
             // Standard errors of the mean and the variance of an exponential: 1/√n and √(8/n); four of each.

@@ -22,7 +22,7 @@ mod zipf;
 pub use arrivals::{Arrivals, Place, Recorded, Trace};
 pub use data_set::{DataSet, Line, Population, twitter_like};
 pub use draw::Draw;
-pub use gap::Gap;
+pub use gap::{Gap, poisson};
 pub use item_sizes::ItemSizes;
 pub use key_sampler::KeySampler;
 pub use scatter::Scatter;

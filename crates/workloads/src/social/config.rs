@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use datasets::people::People;
-use dist::{Purpose, Rng, Streams};
+use dist::{Purpose, Rng, Streams, poisson};
 use proto_http::Url;
 use rand::RngExt;
 use spec::workload::{OperationShare, SocialLimits, SocialMix, SocialOperation};
@@ -216,20 +216,6 @@ impl Known {
     pub(super) fn think(&self, rng: &mut Rng) -> Nanos {
         // 1 − u is over 0, so that its logarithm is finite.
         Nanos((self.config.think.0 as f64 * -(1.0 - rng.random::<f64>()).ln()) as u64)
-    }
-}
-
-/// Draws a number with a Poisson distribution: how many gaps of an exponential distribution fit into its mean.
-///
-/// Cost: 10 ns for each of them.
-fn poisson(mean: f64, rng: &mut Rng) -> u64 {
-    let (mut number, mut at) = (0, 0.0);
-    loop {
-        at -= (1.0 - rng.random::<f64>()).ln();
-        if at >= mean {
-            return number;
-        }
-        number += 1;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The viewers and their videos: drawn from the seed and the number of the session, on any thread.
 
-use dist::{KeySampler, Purpose, Rng, Streams};
+use dist::{KeySampler, Purpose, Rng, Streams, poisson};
 use rand::RngExt;
 use spec::workload::{Abandon, Bandwidth, ClientMix};
 use units::{Nanos, ParseError};
@@ -198,22 +198,6 @@ impl Audience {
                 return (viewer, Nanos(rng.random_range(0..length.0)));
             }
         }
-    }
-}
-
-/// Draws a number with a Poisson distribution: how many gaps of an exponential distribution fit into its mean.
-///
-/// Cost: 10 ns for each of them.
-fn poisson(mean: f64, rng: &mut Rng) -> u64 {
-    let mut number = 0;
-    let mut at = 0.0;
-    loop {
-        // 1 − u is over 0, so that its logarithm is finite.
-        at -= (1.0 - rng.random::<f64>()).ln();
-        if at >= mean {
-            return number;
-        }
-        number += 1;
     }
 }
 
