@@ -60,12 +60,6 @@ impl DataSet {
 
     /// A data set of lines. Errors: none, too many, a line out of bounds, or no popularity at all.
     pub fn new(lines: Vec<Line>) -> Result<DataSet, ParseError> {
-        let error = |given: String, problem: &str| ParseError {
-            what: "data set",
-            given,
-            problem: problem.into(),
-            hint: HINT,
-        };
         if lines.is_empty() || u32::try_from(lines.len()).is_err() {
             return Err(error(format!("{} items", lines.len()), "it has not between 1 and 2^32 - 1 items"));
         }
@@ -98,6 +92,10 @@ impl DataSet {
     pub fn mean_value_size(&self) -> f64 {
         self.0.iter().map(|line| f64::from(line.value_size)).sum::<f64>() / self.0.len() as f64
     }
+}
+
+fn error(given: String, problem: impl Into<String>) -> ParseError {
+    ParseError { what: "data set", given, problem: problem.into(), hint: HINT }
 }
 
 #[cfg(test)]

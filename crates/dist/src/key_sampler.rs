@@ -116,14 +116,9 @@ impl KeySampler {
         KeySampler { position: u64::from(share), stride: u64::from(shares.max(1)), ..self }
     }
 
-    /// The number of keys at the start.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// One key below `now`, the number of keys that there are by now.
     ///
-    /// Bounds: `now` at least [`KeySampler::count`]; less counts as that.
+    /// Bounds: `now` at least the number of keys at the start; less counts as that.
     #[inline]
     pub fn sample(&mut self, rng: &mut Rng, now: u64) -> u64 {
         let n = now.max(self.count);

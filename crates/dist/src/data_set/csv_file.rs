@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use units::ParseError;
 
-use super::{DataSet, HINT, Line};
+use super::{DataSet, Line, error};
 use crate::Size;
 
 /// The columns, in their order.
@@ -68,10 +68,6 @@ impl DataSet {
         }
         writer.flush()
     }
-}
-
-fn error(given: String, problem: String) -> ParseError {
-    ParseError { what: "data set", given, problem, hint: HINT }
 }
 
 /// The start of a text, short enough for a message.

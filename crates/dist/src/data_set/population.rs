@@ -6,7 +6,7 @@ use rand_distr::weighted::WeightedAliasIndex;
 use spec::{Copies, Scaling};
 use units::{Bytes, ParseError};
 
-use super::DataSet;
+use super::{DataSet, Line};
 use crate::zipf::{Zipf, harmonic};
 use crate::{KeySampler, Rng, Scatter};
 
@@ -30,7 +30,9 @@ pub struct Population {
     places: Vec<u32>,
     ranks: Vec<u32>,
     tail: Option<Tail>,
-    ends: Ends,
+    /// The shortest and the longest key and value.
+    keys: (Bytes, Bytes),
+    values: (Bytes, Bytes),
 }
 
 /// The copies after the first.
@@ -42,13 +44,6 @@ struct Tail {
     alpha: f64,
     /// The sum of all weights.
     total: f64,
-}
-
-/// Units: bytes.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    key: (u8, u8),
-    value: (u32, u32),
 }
 
 /// The seed of the permutation. Fixed, so that a file means the same items in every run.
@@ -87,10 +82,9 @@ impl Population {
             }
             _ => None,
         };
-        let (keys, values) = (lines.iter().map(|l| l.key_size), lines.iter().map(|l| l.value_size));
-        let ends = Ends {
-            key: (keys.clone().min().unwrap_or(0), keys.max().unwrap_or(0)),
-            value: (values.clone().min().unwrap_or(0), values.max().unwrap_or(0)),
+        let ends = |size: fn(&Line) -> u64| {
+            let sizes = lines.iter().map(size);
+            (Bytes(sizes.clone().min().unwrap_or(0)), Bytes(sizes.max().unwrap_or(0)))
         };
         Ok(Population {
             scaling,
@@ -102,7 +96,8 @@ impl Population {
             places,
             ranks,
             tail,
-            ends,
+            keys: ends(|line| line.key_size.into()),
+            values: ends(|line| line.value_size.into()),
         })
     }
 
@@ -162,18 +157,17 @@ impl Population {
 
     /// The shortest and the longest key.
     pub fn key_sizes(&self) -> (Bytes, Bytes) {
-        (Bytes(self.ends.key.0.into()), Bytes(self.ends.key.1.into()))
+        self.keys
     }
 
     /// The shortest and the longest value.
     pub fn value_sizes(&self) -> (Bytes, Bytes) {
-        (Bytes(self.ends.value.0.into()), Bytes(self.ends.value.1.into()))
+        self.values
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Line;
     use super::*;
     use crate::{Purpose, Streams};
 
