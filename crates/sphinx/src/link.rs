@@ -144,7 +144,7 @@ mod tests {
     use reactor::Conn;
 
     use super::*;
-    use crate::message::{Extra, Ticket, Work};
+    use crate::message::{Extra, Task, Ticket, Work};
 
     #[derive(Clone)]
     struct Count(Arc<AtomicUsize>);
@@ -157,7 +157,7 @@ mod tests {
 
     fn ask(n: u64) -> Ask {
         let ticket = Ticket { conn: Conn { slot: 0, generation: 0 }, reply: Some(n) };
-        Ask { ticket, work: Work::Report, buffer: Vec::new() }
+        Ask { ticket, work: Work::Everywhere(Task::Report), buffer: Vec::new() }
     }
 
     fn answer(link: &mut Link<Count>, expect: u64) {

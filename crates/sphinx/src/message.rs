@@ -39,8 +39,19 @@ pub(crate) enum Work {
     },
     /// Some keys from a place on, in RESP; the buffer is their pattern.
     Scan(Scan),
-    /// `CLIENT LIST`.
-    RespClients,
+    /// A part of what every thread does.
+    Everywhere(Task),
+    /// The next part of a list of all items.
+    Dump(Box<Dump>),
+    /// Room for a large value of the key that is the buffer.
+    Claim(Box<ClaimFor>),
+    /// A fully received large value, in its place.
+    Commit(Box<Commit>),
+}
+
+/// Work that every thread has a part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
     /// `flush_all`.
     Flush {
         /// As in the protocol.
@@ -58,12 +69,8 @@ pub(crate) enum Work {
     Detail(DetailVerb),
     /// `stats hotkeys`.
     HotKeys,
-    /// The next part of a list of all items.
-    Dump(Box<Dump>),
-    /// Room for a large value of the key that is the buffer.
-    Claim(Box<ClaimFor>),
-    /// A fully received large value, in its place.
-    Commit(Box<Commit>),
+    /// `CLIENT LIST`.
+    RespClients,
 }
 
 /// Room for a large value.

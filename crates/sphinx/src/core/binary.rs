@@ -4,24 +4,24 @@ use std::borrow::Cow;
 
 use cache_store::Expiry;
 use proto_memcache::Reply;
-use proto_memcache::binary::{Command, Parse, Request, Status, reply};
+use proto_memcache::binary::{Command, Echo, Parse, Request, Status, reply};
 use reactor::Reactor;
 use tracing::warn;
 
 use super::Core;
 use super::arrival::LARGE;
+use super::operator::Statistics;
 use super::requests::Flow;
 use crate::arriving;
 use crate::auth::ATTEMPTS_MAX;
 use crate::binary::{MECHANISM, plain};
 use crate::client::{Client, State};
 use crate::draft::Draft;
-use crate::message::{DetailVerb, Work};
+use crate::message::Task;
 use crate::operation::Operation;
 use crate::operation::binary::{BinaryOperation, marks};
 use crate::replies::Finish;
 use crate::service::Class;
-use crate::stats::{groups, settings};
 
 /// Bytes of a user's name that the log shows: RESP's `AUTH` takes one as long as a value.
 const SHOWN: usize = 64;
@@ -123,9 +123,9 @@ impl<R: Reactor> Core<R> {
                 // A date that far ahead is as good as any that is further.
                 let delay = i32::try_from(delay).unwrap_or(i32::MAX);
                 let reply = if quiet { Reply::Suppressed } else { Reply::Wanted };
-                self.everywhere(reactor, client, reply, Finish::Ok, || Work::Flush { delay })
+                self.everywhere(reactor, client, reply, Finish::Ok, Task::Flush { delay })
             }
-            Command::Stats { group } => self.binary_stats(reactor, client, request, group),
+            Command::Stats { group } => self.binary_stats(reactor, client, echo, group),
             Command::SaslMechanisms if self.common.users.is_some() => {
                 self.respond(reactor, client, |out| reply::text(out, echo, MECHANISM))
             }
@@ -161,49 +161,18 @@ impl<R: Reactor> Core<R> {
     }
 
     /// `stat`: the lines of the text protocol's `stats`, a response for each.
-    fn binary_stats(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        request: &Request,
-        group: &[u8],
-    ) -> Flow {
-        let echo = request.echo;
-        let wanted = Reply::Wanted;
-        let mut text = Vec::new();
-        match group {
-            b"" => return self.everywhere(reactor, client, wanted, Finish::Stats, || Work::Report),
-            b"items" => return self.everywhere(reactor, client, wanted, Finish::Items, || Work::Report),
-            b"slabs" => return self.everywhere(reactor, client, wanted, Finish::Slabs, || Work::Report),
-            b"conns" => {
-                return self.everywhere(reactor, client, wanted, Finish::Connections, || Work::Connections);
+    fn binary_stats(&mut self, reactor: &mut R, client: &mut Client, echo: Echo, group: &[u8]) -> Flow {
+        let (group, detail) = match group.strip_prefix(b"detail ") {
+            Some(verb) => (&b"detail"[..], Some(verb)),
+            None => (group, None),
+        };
+        match self.statistics(group, detail) {
+            Ok(Statistics::Here(text)) => self.respond(reactor, client, |out| reply::stats(out, echo, &text)),
+            Ok(Statistics::OfAll(finish, task)) => {
+                self.everywhere(reactor, client, Reply::Wanted, finish, task)
             }
-            b"mrc" => return self.everywhere(reactor, client, wanted, Finish::Curve, || Work::Report),
-            b"hotkeys" if self.common.config.dump => {
-                return self.everywhere(reactor, client, wanted, Finish::HotKeys, || Work::HotKeys);
-            }
-            b"reset" => return self.everywhere(reactor, client, wanted, Finish::Reset, || Work::Reset),
-            b"settings" => {
-                let memory = self.common.memory.bytes();
-                settings::write(&self.common.config, memory, self.prefixes.on, &mut text);
-            }
-            b"sizes" => groups::sizes(&mut text),
-            b"partitions" => groups::partitions(&self.common.config, &mut text),
-            _ => {
-                let detail = match group.strip_prefix(b"detail ") {
-                    _ if !self.common.config.dump => None,
-                    Some(b"on") => Some((DetailVerb::On, Finish::Ok)),
-                    Some(b"off") => Some((DetailVerb::Off, Finish::Ok)),
-                    Some(b"dump") => Some((DetailVerb::Dump, Finish::Detail)),
-                    _ => None,
-                };
-                let Some((verb, finish)) = detail else {
-                    return self.respond(reactor, client, |out| reply::error(out, echo, Status::NotFound));
-                };
-                return self.everywhere(reactor, client, wanted, finish, || Work::Detail(verb));
-            }
+            Err(_) => self.respond(reactor, client, |out| reply::error(out, echo, Status::NotFound)),
         }
-        self.respond(reactor, client, |out| reply::stats(out, echo, &text))
     }
 
     /// A step of SASL. Whom the client was before does not count any more.

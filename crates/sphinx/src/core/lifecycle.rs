@@ -14,7 +14,7 @@ use crate::binary::Binary;
 use crate::client::{Client, State};
 use crate::config::Config;
 use crate::foreign::{self, BINARY_HEADER, Protocol, Start};
-use crate::message::Work;
+use crate::message::Task;
 use crate::metrics::Snapshot;
 use crate::phase::Phase;
 
@@ -282,7 +282,7 @@ impl<R: Reactor> Core<R> {
         }
         let snapshot = Snapshot {
             number: self.number,
-            stats: self.do_everywhere(reactor, self.number, &Work::Report, &mut Vec::new()),
+            stats: self.do_everywhere(reactor, self.number, Task::Report, &mut Vec::new()),
             unanswered: links,
             service: self.service.as_deref().cloned().unwrap_or_default(),
             hot_keys,

@@ -12,7 +12,7 @@ use crate::binary;
 use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::Draft;
-use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
+use crate::message::{Answer, Ask, DetailVerb, Extra, Task, Work};
 use crate::operation::Operation;
 use crate::partitions::{Place, execute};
 use crate::phase::Phase;
@@ -117,7 +117,10 @@ impl<R: Reactor> Core<R> {
                 self.finish_value(*commit, place, self.telling(ticket.conn, peer), &mut buffer);
                 Extra::None
             }
-            work => Extra::Part(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
+            Work::Everywhere(task) => {
+                Extra::Part(Box::new(self.do_everywhere(reactor, peer, task, &mut buffer)))
+            }
+            Work::Claim(_) => unreachable!("it is taken up apart"),
         };
         self.buffers.give(question);
         // Until the peer has it, it is in no account.
@@ -148,45 +151,39 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// This thread's part of work for every thread, for a client of thread `asker`.
+    /// This thread's part of a task, for a client of thread `asker`.
     ///
     /// Appends its lines of the reply to `lines`, if there are any.
     pub(super) fn do_everywhere(
         &mut self,
         reactor: &R,
         asker: usize,
-        work: &Work,
+        task: Task,
         lines: &mut Vec<u8>,
     ) -> CoreStats {
         let now = self.now;
-        match *work {
-            Work::Flush { delay } => {
+        match task {
+            Task::Flush { delay } => {
                 self.partitions.for_all_of(asker, |store| store.flush_all(delay, now));
                 if asker == self.number {
                     self.note_flush(delay);
                 }
             }
-            Work::Memory => self.change_memory(asker),
-            Work::Reset => {
+            Task::Memory => self.change_memory(asker),
+            Task::Reset => {
                 self.stats.reset();
                 self.spinner.reset();
                 self.prefixes.reset();
                 self.reset_samples();
                 self.partitions.reset_stats();
             }
-            Work::Connections => self.tell_connections(reactor, lines),
-            Work::Detail(DetailVerb::On) => self.prefixes.on = true,
-            Work::Detail(DetailVerb::Off) => self.prefixes.on = false,
-            Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
-            Work::HotKeys => self.sampler.write_hot_keys(lines),
-            Work::Report => self.hand_samples_over(),
-            Work::RespClients => self.tell_resp_clients(reactor, lines),
-            Work::Dump(_)
-            | Work::Key { .. }
-            | Work::Summand { .. }
-            | Work::Scan(_)
-            | Work::Claim(_)
-            | Work::Commit(_) => {}
+            Task::Connections => self.tell_connections(reactor, lines),
+            Task::Detail(DetailVerb::On) => self.prefixes.on = true,
+            Task::Detail(DetailVerb::Off) => self.prefixes.on = false,
+            Task::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
+            Task::HotKeys => self.sampler.write_hot_keys(lines),
+            Task::Report => self.hand_samples_over(),
+            Task::RespClients => self.tell_resp_clients(reactor, lines),
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
         let connection_memory = self.account.used() as u64;

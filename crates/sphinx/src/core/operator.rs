@@ -14,7 +14,7 @@ use super::requests::Flow;
 use crate::certificates::Certificates;
 use crate::client::Client;
 use crate::dump::{Dump, Format};
-use crate::message::{Ask, DetailVerb, Ticket, Work};
+use crate::message::{Ask, DetailVerb, Task, Ticket, Work};
 use crate::partitions::Place;
 use crate::replies::Finish;
 use crate::server::End;
@@ -22,6 +22,14 @@ use crate::stats::{groups, settings};
 
 /// Classes of sizes that `stats cachedump` takes. Source: memcached's `MAX_NUMBER_OF_SLAB_CLASSES`.
 const CLASSES: u32 = 64;
+
+/// Where the statistics of a group come from.
+pub(super) enum Statistics {
+    /// From this thread: all lines.
+    Here(Vec<u8>),
+    /// From all threads.
+    OfAll(Finish, Task),
+}
 
 impl<R: Reactor> Core<R> {
     /// `stats` and its groups.
@@ -33,55 +41,54 @@ impl<R: Reactor> Core<R> {
         arguments: [Option<&[u8]>; 2],
     ) -> Flow {
         match group {
-            b"settings" => {
-                let mut text = Vec::new();
-                let memory = self.common.memory.bytes();
-                settings::write(&self.common.config, memory, self.prefixes.on, &mut text);
-                self.answer(reactor, client, Reply::Wanted, &text)
-            }
-            b"sizes" => {
-                let mut text = Vec::new();
-                groups::sizes(&mut text);
-                self.answer(reactor, client, Reply::Wanted, &text)
-            }
-            b"partitions" => {
-                let mut text = Vec::new();
-                groups::partitions(&self.common.config, &mut text);
-                self.answer(reactor, client, Reply::Wanted, &text)
-            }
-            b"slabs" => self.everywhere(reactor, client, Reply::Wanted, Finish::Slabs, || Work::Report),
             // Without external storage memcached answers the same.
-            b"extstore" => self.answer(reactor, client, Reply::Wanted, reply::END),
-            b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
-            b"conns" => {
-                self.everywhere(reactor, client, Reply::Wanted, Finish::Connections, || Work::Connections)
+            b"extstore" => return self.answer(reactor, client, Reply::Wanted, reply::END),
+            b"cachedump" => return self.cachedump(reactor, client, arguments),
+            _ => {}
+        }
+        match self.statistics(group, arguments[0]) {
+            Ok(Statistics::Here(text)) => self.answer(reactor, client, Reply::Wanted, &text),
+            Ok(Statistics::OfAll(finish, task)) => {
+                self.everywhere(reactor, client, Reply::Wanted, finish, task)
             }
-            b"mrc" => self.everywhere(reactor, client, Reply::Wanted, Finish::Curve, || Work::Report),
-            // As other commands that list keys.
-            b"hotkeys" if !self.common.config.dump => {
-                self.answer(reactor, client, Reply::Wanted, Refusal::NoHotKeys.line())
-            }
-            b"hotkeys" => self.everywhere(reactor, client, Reply::Wanted, Finish::HotKeys, || Work::HotKeys),
-            b"detail" => self.detail(reactor, client, arguments[0]),
-            b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
-            b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),
-            b"cachedump" => self.cachedump(reactor, client, arguments),
-            _ => self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line()),
+            Err(refusal) => self.answer(reactor, client, Reply::Wanted, refusal.line()),
         }
     }
 
-    /// `stats detail`.
-    fn detail(&mut self, reactor: &mut R, client: &mut Client, argument: Option<&[u8]>) -> Flow {
-        if !self.common.config.dump {
-            return self.answer(reactor, client, Reply::Wanted, Refusal::NoDetail.line());
-        }
-        let (verb, finish) = match argument {
-            Some(b"on") => (DetailVerb::On, Finish::Ok),
-            Some(b"off") => (DetailVerb::Off, Finish::Ok),
-            Some(b"dump") => (DetailVerb::Dump, Finish::Detail),
-            _ => return self.answer(reactor, client, Reply::Wanted, Refusal::StatsDetail.line()),
+    /// The statistics of a group that every protocol of memcached has; `detail` is the word after `detail`.
+    pub(super) fn statistics(&self, group: &[u8], detail: Option<&[u8]>) -> Result<Statistics, Refusal> {
+        let config = &self.common.config;
+        let mut text = Vec::new();
+        let (finish, task) = match group {
+            b"" => (Finish::Stats, Task::Report),
+            b"items" => (Finish::Items, Task::Report),
+            b"slabs" => (Finish::Slabs, Task::Report),
+            b"conns" => (Finish::Connections, Task::Connections),
+            b"mrc" => (Finish::Curve, Task::Report),
+            // As other commands that list keys.
+            b"hotkeys" if !config.dump => return Err(Refusal::NoHotKeys),
+            b"hotkeys" => (Finish::HotKeys, Task::HotKeys),
+            b"reset" => (Finish::Reset, Task::Reset),
+            b"detail" => match detail {
+                _ if !config.dump => return Err(Refusal::NoDetail),
+                Some(b"on") => (Finish::Ok, Task::Detail(DetailVerb::On)),
+                Some(b"off") => (Finish::Ok, Task::Detail(DetailVerb::Off)),
+                Some(b"dump") => (Finish::Detail, Task::Detail(DetailVerb::Dump)),
+                _ => return Err(Refusal::StatsDetail),
+            },
+            _ => {
+                match group {
+                    b"settings" => {
+                        settings::write(config, self.common.memory.bytes(), self.prefixes.on, &mut text);
+                    }
+                    b"sizes" => groups::sizes(&mut text),
+                    b"partitions" => groups::partitions(config, &mut text),
+                    _ => return Err(Refusal::Unknown),
+                }
+                return Ok(Statistics::Here(text));
+            }
         };
-        self.everywhere(reactor, client, Reply::Wanted, finish, || Work::Detail(verb))
+        Ok(Statistics::OfAll(finish, task))
     }
 
     /// `cache_memlimit`.
@@ -96,7 +103,7 @@ impl<R: Reactor> Core<R> {
             Err(refusal) => self.answer(reactor, client, reply, refusal.line()),
             Ok(limit) => {
                 info!(%limit, "cache_memlimit: the memory for items is changed");
-                self.everywhere(reactor, client, reply, Finish::Ok, || Work::Memory)
+                self.everywhere(reactor, client, reply, Finish::Ok, Task::Memory)
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::client::{Client, Lookup, RestOfGet, State};
 use crate::draft::{Draft, lent};
 use crate::foreign::may_be_foreign;
 use crate::link;
-use crate::message::{Ask, Ticket, Work};
+use crate::message::{Ask, Task, Ticket, Work};
 use crate::operation::Operation;
 use crate::operation::meta::MetaOperation;
 use crate::partitions::{Partitions, Place, execute};
@@ -258,7 +258,7 @@ impl<R: Reactor> Core<R> {
                 self.answer(reactor, client, reply, b"CLIENT_ERROR flush_all not allowed\r\n")
             }
             Request::FlushAll { delay, reply } => {
-                self.everywhere(reactor, client, reply, Finish::Ok, || Work::Flush { delay })
+                self.everywhere(reactor, client, reply, Finish::Ok, Task::Flush { delay })
             }
             Request::Meta(meta) => self.meta(reactor, client, &meta),
             Request::NoOp => self.answer(reactor, client, Reply::Wanted, reply::meta::NO_OP),
@@ -391,17 +391,17 @@ impl<R: Reactor> Core<R> {
         self.stats.asks += 1;
     }
 
-    /// Does something on every thread, and answers when all have done it.
+    /// Has every thread do its part of a task, and answers when all have done it.
     pub(super) fn everywhere(
         &mut self,
         reactor: &mut R,
         client: &mut Client,
         reply: Reply,
         finish: Finish,
-        work: impl Fn() -> Work,
+        task: Task,
     ) -> Flow {
         let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
-        self.everywhere_with(reactor, client, Vec::new(), finish, work)
+        self.everywhere_with(reactor, client, Vec::new(), finish, task)
     }
 
     /// The same with the first of the lines that the reply is made from.
@@ -411,12 +411,12 @@ impl<R: Reactor> Core<R> {
         client: &mut Client,
         mut lines: Vec<u8>,
         finish: Finish,
-        work: impl Fn() -> Work,
+        task: Task,
     ) -> Flow {
         if !self.links.iter().flatten().all(|link| link.has_room()) {
             return self.wait_for_room(client);
         }
-        let part = self.do_everywhere(reactor, self.number, &work(), &mut lines);
+        let part = self.do_everywhere(reactor, self.number, task, &mut lines);
         if finish == Finish::Connections {
             // It was taken out for its request.
             self.tell_connection(reactor, client, ASKING, &mut lines);
@@ -435,7 +435,7 @@ impl<R: Reactor> Core<R> {
             if self.partitions.reads_others() {
                 client.awaited.asked(peer);
             }
-            link.ask(Ask { ticket, work: work(), buffer: self.buffers.take() });
+            link.ask(Ask { ticket, work: Work::Everywhere(task), buffer: self.buffers.take() });
             self.stats.asks += 1;
         }
         Flow::Next
