@@ -13,8 +13,8 @@ use super::DefinitionError;
 use crate::allowed_cpus;
 use crate::target::SHIPPED;
 
-/// The facts that a study may ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The facts that a study may ask for; by default those of an empty machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Processors that this process may use.
     pub cores: usize,
@@ -161,23 +161,6 @@ impl Facts {
         }
     }
 
-    /// Facts of an empty machine: enough to check that needs are known.
-    pub(super) fn none() -> Facts {
-        Facts {
-            cores: 0,
-            smt: false,
-            resctrl: false,
-            counters: false,
-            frequency: false,
-            root: false,
-            queues: 0,
-            memory: Bytes(0),
-            disk: None,
-            no_stages: None,
-            programs: Vec::new(),
-        }
-    }
-
     /// The unmet part of `need` on this host, with the remedy; `None` if the host meets it.
     ///
     /// Errors: the need is unknown.
@@ -187,22 +170,19 @@ impl Facts {
         if let Some(KnownProgram { name, program, package, .. }) =
             KNOWN.iter().find(|known| known.name == need)
         {
-            let has = self.programs.contains(name);
             let reason =
                 format!("there is no {program} on this machine; install it (apt-get install {package})");
-            return unless(has, reason);
+            return unless(self.programs.contains(name), reason);
         }
         if let Some(App { name, .. }) = made().find(|app| app.name == need) {
-            let has = self.programs.contains(name);
-            return unless(
-                has,
-                format!("the programs of {name} are not made; `taillight {name} build` does"),
-            );
+            let reason = format!("the programs of {name} are not made; `taillight {name} build` does");
+            return unless(self.programs.contains(name), reason);
         }
         if let Some((name, least)) = need.split_once(">=") {
             let wrong =
                 || DefinitionError(format!("needs '{need}': '{least}' is not an amount, such as 4 or 8GiB"));
             let count = || least.trim().parse::<usize>().map_err(|_| wrong());
+            let bytes = || least.trim().parse::<Bytes>().map_err(|_| wrong());
             match name.trim() {
                 "cores" => {
                     let (least, here) = (count()?, self.cores);
@@ -217,12 +197,11 @@ impl Facts {
                     return unless(here >= least, reason);
                 }
                 "memory" => {
-                    let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
-                    let here = self.memory;
+                    let (least, here) = (bytes()?, self.memory);
                     return unless(here >= least, format!("it needs {least} of memory and {here} are free"));
                 }
                 "disk" => {
-                    let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
+                    let least = bytes()?;
                     // If the room is unknown, a lack of it shows when the files are made.
                     let Some(here) = self.disk.filter(|here| *here < least) else { return Ok(None) };
                     return Ok(Some(format!(
@@ -232,41 +211,43 @@ impl Facts {
                 _ => {}
             }
         }
-        match need {
-            "smt" => unless(
+        let known = [
+            (
+                "smt",
                 self.smt,
                 "no two processors of this machine share a core, or SMT is off: the firmware or, in a virtual \
-                 machine, the host decides that"
-                    .into(),
+                 machine, the host decides that",
             ),
-            "resctrl" => unless(
+            (
+                "resctrl",
                 self.resctrl,
                 "the kernel offers no cache allocation (resctrl): it takes an Intel Xeon with CAT or its like, \
-                 not hidden by a hypervisor"
-                    .into(),
+                 not hidden by a hypervisor",
             ),
-            "counters" => unless(
+            (
+                "counters",
                 self.counters,
                 "the processor's own counters are not shown: it takes a machine without a hypervisor, or one that passes \
-                 them on (vPMU)"
-                    .into(),
+                 them on (vPMU)",
             ),
-            "frequency" => unless(
+            (
+                "frequency",
                 self.frequency,
-                "no driver sets the processors' clock (cpufreq): it takes a machine without a hypervisor".into(),
+                "no driver sets the processors' clock (cpufreq): it takes a machine without a hypervisor",
             ),
-            "stages" => Ok(self.no_stages.clone()),
-            "root" => unless(self.root, "it changes the host, which takes root".into()),
-            _ => Err(DefinitionError(format!(
-                "needs '{need}': not known; write smt, resctrl, counters, frequency, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
-                KNOWN
-                    .iter()
-                    .map(|known| known.name.clone())
-                    .chain(made().map(|app| app.name.clone()))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ))),
+            ("root", self.root, "it changes the host, which takes root"),
+        ];
+        if let Some((_, has, reason)) = known.into_iter().find(|(name, ..)| *name == need) {
+            return unless(has, reason.into());
         }
+        if need == "stages" {
+            return Ok(self.no_stages.clone());
+        }
+        let programs = KNOWN.iter().map(|known| &known.name).chain(made().map(|app| &app.name));
+        Err(DefinitionError(format!(
+            "needs '{need}': not known; write smt, resctrl, counters, frequency, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
+            programs.cloned().collect::<Vec<_>>().join(", ")
+        )))
     }
 }
 
@@ -342,7 +323,7 @@ mod tests {
         }
         assert_eq!(there.disk.is_some(), own.disk.is_some());
         // One that does not tell its disk may have room.
-        assert_eq!(Facts::none().lacks("disk>=1000GiB").unwrap(), None);
+        assert_eq!(Facts::default().lacks("disk>=1000GiB").unwrap(), None);
         assert!(there.lacks("stages").unwrap().unwrap().contains("on that machine only"));
         // Its agent tells that, too.
         let check = |no_stages: Option<&str>, expect: Option<&str>| {

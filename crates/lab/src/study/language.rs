@@ -1,7 +1,7 @@
 //! Expressions of a study: text in braces in its files, such as `{min(7, server)}`.
 //!
 //! The engine is minijinja, whose expressions are those of Jinja: `//` divides whole numbers, `A if C else B` chooses.
-//! An unknown name is an error.
+//! An unknown name is an error. docs/reference/studies.md tells what the names mean.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,6 @@ use units::CpuList;
 
 use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
-
-/// The names that describe a machine, with their meanings, for documents and errors.
-pub(super) const NAMES: [(&str, &str); 16] = [
-    ("cores", "physical cores that may be used"),
-    ("processors", "logical processors that may be used"),
-    ("smt", "logical processors of a core"),
-    ("nodes", "memory nodes"),
-    ("queues", "receive queues of the network card"),
-    ("ways", "ways of the last-level cache, 0 where unknown"),
-    ("memory", "bytes of memory that are available"),
-    ("disk", "bytes that are free where temporary files are made, 0 where unknown"),
-    ("clock", "nominal clock of the processors in MHz, 0 where none can be set"),
-    ("clock_least", "the lowest clock that they can be set to in MHz, 0 where unknown"),
-    ("interrupts", "cores that are kept for the card's interrupts"),
-    ("most", "the most cores that servers can have by themselves"),
-    ("server", "cores that a server may have lest the generator bound it"),
-    ("elsewhere", "whether the load is generated on other machines"),
-    ("video_bytes", "bytes of a video of whole size in all of its rungs, on average"),
-    ("viewer_bytes", "bytes that a viewer asks for, of videos of whole size, on average"),
-];
 
 /// The expression language of a machine.
 #[derive(Clone)]
@@ -51,41 +31,43 @@ impl Language {
         environment.add_function("cores_of", move |n: usize, skip: Option<usize>| -> String {
             listed(&of.of_cores(n, skip.unwrap_or(0)))
         });
-        let of = machine.clone();
-        environment.add_function("siblings_of", move |n: usize| -> String { listed(&of.siblings(n)) });
-        let of = machine.clone();
-        environment.add_function("seconds_of", move |n: usize| -> String { listed(&of.seconds(n)) });
-        let of = machine.clone();
-        environment.add_function("rest_of", move |n: usize| -> String { listed(&of.rest(n)) });
+        let lists: [(&str, fn(&Machine, usize) -> CpuList); 3] = [
+            ("siblings_of", Machine::siblings),
+            ("seconds_of", Machine::seconds),
+            ("rest_of", Machine::rest),
+        ];
+        for (name, list) in lists {
+            let of = machine.clone();
+            environment.add_function(name, move |n: usize| -> String { listed(&list(&of, n)) });
+        }
         let of = machine.clone();
         environment.add_function("interrupt_cores", move |n: Option<usize>| -> String {
             listed(&of.of_interrupts(n.unwrap_or(usize::MAX)))
         });
         let of = machine.clone();
         environment.add_function("clock_at", move |mhz: u64| -> u64 { of.nearest_clock_mhz(mhz) });
-        let of = machine.clone();
-        environment.add_function("all_of", move || -> String {
-            listed(&of.by_core().iter().flatten().copied().collect())
-        });
-        let values: [Value; NAMES.len()] = [
-            machine.cores().into(),
-            machine.processors().into(),
-            machine.smt().into(),
-            machine.nodes().into(),
-            machine.queues().into(),
-            machine.ways().into(),
-            machine.memory_bytes().into(),
-            machine.disk_bytes().into(),
-            machine.clock_mhz().into(),
-            machine.lowest_clock_mhz().into(),
-            machine.interrupts().into(),
-            machine.most().into(),
-            machine.server().into(),
-            (machine.load() == LoadFrom::Elsewhere).into(),
-            VideoSet::MEAN_BYTES.into(),
-            VideoSet::VIEWER_BYTES.into(),
+        let all = listed(&machine.cores.iter().flatten().copied().collect());
+        environment.add_function("all_of", move || -> String { all.clone() });
+        let (nominal, lowest) = machine.clock_mhz;
+        let values: [(&str, Value); 16] = [
+            ("cores", machine.cores.len().into()),
+            ("processors", machine.processors().into()),
+            ("smt", machine.smt().into()),
+            ("nodes", machine.nodes.into()),
+            ("queues", machine.queues.into()),
+            ("ways", machine.ways.into()),
+            ("memory", machine.memory_bytes.into()),
+            ("disk", machine.disk_bytes.into()),
+            ("clock", nominal.into()),
+            ("clock_least", lowest.into()),
+            ("interrupts", machine.interrupts().into()),
+            ("most", machine.most().into()),
+            ("server", machine.server().into()),
+            ("elsewhere", (machine.load == LoadFrom::Elsewhere).into()),
+            ("video_bytes", VideoSet::MEAN_BYTES.into()),
+            ("viewer_bytes", VideoSet::VIEWER_BYTES.into()),
         ];
-        let values = NAMES.iter().map(|(name, _)| (*name).to_owned()).zip(values).collect();
+        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
         Language { environment, values }
     }
 

@@ -12,17 +12,22 @@ use crate::cores_of;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The logical processors of each physical core that may be used, the cores of the card's memory node first.
-    cores: Vec<Vec<usize>>,
-    nodes: usize,
-    queues: usize,
-    ways: u32,
-    memory_bytes: u64,
-    disk_bytes: u64,
-    /// The nominal clock, and the lowest. Units: MHz.
-    clock_mhz: (u64, u64),
+    pub(super) cores: Vec<Vec<usize>>,
+    /// Memory nodes.
+    pub(super) nodes: usize,
+    /// Receive queues of the network card that has most of them.
+    pub(super) queues: usize,
+    /// Ways of the last-level cache; 0 if unknown.
+    pub(super) ways: u32,
+    /// Memory that is available.
+    pub(super) memory_bytes: u64,
+    /// Room on the disk for temporary files; 0 if unknown.
+    pub(super) disk_bytes: u64,
+    /// The nominal clock, which no turbo exceeds, and the lowest that can be set; 0 if unknown. Units: MHz.
+    pub(super) clock_mhz: (u64, u64),
     /// The clocks that can be set, if the driver lists them. Units: MHz.
     clocks_mhz: Vec<u64>,
-    load: LoadFrom,
+    pub(super) load: LoadFrom,
     /// Cores for interrupts, if set by hand.
     kept: Option<usize>,
 }
@@ -74,16 +79,6 @@ impl Machine {
         Machine { kept: Some(cores.min(self.cores.len().saturating_sub(1))), ..self.clone() }
     }
 
-    /// Physical cores that may be used.
-    pub fn cores(&self) -> usize {
-        self.cores.len()
-    }
-
-    /// The processors of each of them.
-    pub fn by_core(&self) -> &[Vec<usize>] {
-        &self.cores
-    }
-
     /// Logical processors that may be used.
     pub fn processors(&self) -> usize {
         self.cores.iter().map(Vec::len).sum()
@@ -94,52 +89,12 @@ impl Machine {
         self.cores.iter().map(Vec::len).max().unwrap_or(1)
     }
 
-    /// Memory nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// Receive queues of the network card that has most of them.
-    pub fn queues(&self) -> usize {
-        self.queues
-    }
-
-    /// Ways of the last-level cache; 0 if unknown.
-    pub fn ways(&self) -> u32 {
-        self.ways
-    }
-
-    /// Memory that is available.
-    pub fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
-    /// Room on the disk for temporary files; 0 if unknown.
-    pub fn disk_bytes(&self) -> u64 {
-        self.disk_bytes
-    }
-
-    /// The nominal clock of its processors, which no turbo exceeds; 0 if unknown. Units: MHz.
-    pub fn clock_mhz(&self) -> u64 {
-        self.clock_mhz.0
-    }
-
-    /// The lowest clock that can be set; 0 if unknown. Units: MHz.
-    pub fn lowest_clock_mhz(&self) -> u64 {
-        self.clock_mhz.1
-    }
-
     /// The clock nearest to this one that they can be set to. Units: MHz.
     pub fn nearest_clock_mhz(&self, mhz: u64) -> u64 {
         let (nominal, lowest) = self.clock_mhz;
         let nearest = self.clocks_mhz.iter().filter(|clock| **clock <= nominal);
         let nearest = nearest.min_by_key(|clock| clock.abs_diff(mhz));
         nearest.copied().unwrap_or(mhz.min(nominal).max(lowest))
-    }
-
-    /// The machine that generates the load.
-    pub fn load(&self) -> LoadFrom {
-        self.load
     }
 
     /// Cores that are kept for the card's interrupts: one for each queue, at most a quarter of all. Over loopback there

@@ -106,10 +106,10 @@ fn described(point: &Point, machine: &Machine) -> String {
 
 /// The processors of server and generator, according to the plan.
 fn placed(spec: &Spec, machine: &Machine) -> String {
-    let Placement { server, generator } = processors::planned(spec, machine.by_core());
+    let Placement { server, generator } = processors::planned(spec, &machine.cores);
     let listed = |cpus: &[usize]| cpus.iter().copied().collect::<CpuList>().to_string();
     let server = format!("on {}", listed(&server));
-    match machine.load() {
+    match machine.load {
         LoadFrom::Here => format!("{server}, generator on {}", listed(&generator)),
         LoadFrom::Elsewhere => server,
     }

@@ -23,7 +23,7 @@ pub(super) struct Candidate {
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
 pub(in crate::study) fn resolve(study: &Definition, effort: Effort) -> Result<(), DefinitionError> {
     // Whether a need is a known one does not depend on the machine, whose facts take 0.1 s to read.
-    let facts = Facts::none();
+    let facts = Facts::default();
     for candidate in candidates(study, effort)? {
         for need in &candidate.needs {
             facts.lacks(need)?;

@@ -125,7 +125,7 @@ fn the_machine_of_a_study_is_that_of_its_servers() {
     let host = Host { name: Some("there".into()), ..Host::default() };
     bench.setup.host = serde_json::json!({ "name": "here" });
     let name = |setup: &Setup| {
-        let record = new_record(&bench.definition, &bench.plan, &Facts::none(), setup).unwrap();
+        let record = new_record(&bench.definition, &bench.plan, &Facts::default(), setup).unwrap();
         record.host["name"].as_str().map(str::to_owned)
     };
     assert_eq!(name(&bench.setup).as_deref(), Some("here"));
