@@ -1,6 +1,6 @@
 //! Servers in containers of podman and docker, whose command lines are alike.
 //!
-//! podman runs the small root folder (see `root`) as it is; for docker an image is made of it and removed at the end.
+//! podman runs the small root folder (see `image_root`) as it is; for docker an image is made of it and removed at the end.
 //! podman gets a storage and a configuration of its own in the work folder unless an image of the user's is asked for,
 //! so that nothing of the user's is touched; docker has one storage only, in its daemon. `podman run` and `docker run` stay in the foreground
 //! as a child: they hand on SIGTERM, and the server's output.
@@ -88,8 +88,7 @@ impl Engine {
         let runtime = if find_program("runc").is_some() { "runtime = \"runc\"\n" } else { "" };
         let text = format!("{PODMAN_LIMITS}{runtime}");
         let written = self.env.iter().try_for_each(|(_, file)| fs::write(file, &text));
-        let doing = "cannot write its configuration";
-        written.map_err(|source| Error::Os { name: self.form.name().into(), doing, source })
+        written.map_err(Error::os(self.form, "cannot write its configuration"))
     }
 
     /// The words of a call.

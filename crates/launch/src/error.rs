@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -120,6 +121,13 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// Makes the error of what the operating system refused: `name` is the process or file, `doing` says what failed.
+    pub fn os<E: Into<io::Error>>(name: impl Display, doing: &'static str) -> impl FnOnce(E) -> Error {
+        move |source| Error::Os { name: name.to_string(), doing, source: source.into() }
+    }
 }
 
 fn last_words(stderr: &[String]) -> String {

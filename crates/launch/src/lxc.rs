@@ -33,11 +33,8 @@ pub(crate) struct Container<'a> {
 /// Errors: `lxc-start` is not installed, or the configuration cannot be written.
 pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error> {
     let file = container.folder.join(format!("{}.conf", container.name));
-    fs::write(&file, config(spec, container)).map_err(|source| Error::Os {
-        name: spec.name.clone(),
-        doing: "cannot write the container's configuration",
-        source,
-    })?;
+    fs::write(&file, config(spec, container))
+        .map_err(Error::os(&spec.name, "cannot write the container's configuration"))?;
     let program =
         find_program("lxc-start").ok_or_else(|| crate::tool::lacking("lxc", "lxc-start", PACKAGE))?;
     let folder = container.folder.display().to_string();

@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -63,11 +64,8 @@ impl Network {
             }
         }
         let name = owner::fresh();
-        let os = |doing| {
-            let name = name.clone();
-            move |source| Error::Os { name, doing, source }
-        };
-        let guardian = Guardian::start(&undo(&name)).map_err(os("cannot start what removes the bridge"))?;
+        let guardian = Guardian::start(&undo(&name))
+            .map_err(Error::os(&name, "cannot start what removes the bridge"))?;
         ip(&["link", "add", &name, "type", "bridge", "stp_state", "0", "forward_delay", "0"])?;
         let subnet = take_range(&name, places, routed.unwrap_or(POOL))?;
         ip(&["link", "set", &name, "up"])?;
@@ -77,7 +75,7 @@ impl Network {
         for (place, form) in forms.iter().enumerate() {
             let space = match form {
                 Form::Bare | Form::Docker => None,
-                _ => Some(NetSpace::new().map_err(os("cannot make a network namespace"))?),
+                _ => Some(NetSpace::new().map_err(Error::os(&name, "cannot make a network namespace"))?),
             };
             if let Some(space) = &space {
                 network.join(place, &space.path())?;
@@ -165,12 +163,8 @@ fn take_range(bridge: &str, places: usize, pool: Subnet) -> Result<Subnet, Error
         }
         ip(&["addr", "del", &address, "dev", bridge])?;
     }
-    let doing = "cannot find a range of addresses that is free";
-    Err(Error::Os {
-        name: format!("{bridge} in {pool}"),
-        doing,
-        source: std::io::ErrorKind::AddrInUse.into(),
-    })
+    let error = Error::os(format!("{bridge} in {pool}"), "cannot find a range of addresses that is free");
+    Err(error(ErrorKind::AddrInUse))
 }
 
 fn is_taken(subnet: &Subnet, bridge: &str) -> Result<bool, Error> {

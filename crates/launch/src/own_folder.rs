@@ -27,16 +27,10 @@ impl OwnFolder {
     /// Errors: it cannot be made there.
     pub fn make(parent: &Path) -> Result<OwnFolder, Error> {
         // What removes it runs elsewhere, and compares it with paths that the kernel tells.
-        let parent = fs::canonicalize(parent).map_err(|source| Error::Os {
-            name: parent.display().to_string(),
-            doing: "cannot make a folder in it",
-            source,
-        })?;
+        let parent =
+            fs::canonicalize(parent).map_err(Error::os(parent.display(), "cannot make a folder in it"))?;
         let path = parent.join(owner::fresh());
-        let os = |doing| {
-            let name = path.display().to_string();
-            move |source| Error::Os { name, doing, source }
-        };
+        let os = |doing| Error::os(path.display(), doing);
         let guardian = Guardian::start(&undo(&path)).map_err(os("cannot start what removes the folder"))?;
         fs::create_dir(&path).map_err(os("cannot make the folder"))?;
         // Independent of this process's umask.
@@ -53,11 +47,8 @@ impl OwnFolder {
 
     /// Gives it to `user`. Errors: only root can.
     pub fn give_to(&self, user: &User) -> Result<(), Error> {
-        chown(&self.path, Some(user.uid), Some(user.gid)).map_err(|source| Error::Os {
-            name: self.path.display().to_string(),
-            doing: "cannot give the folder to another account",
-            source,
-        })
+        chown(&self.path, Some(user.uid), Some(user.gid))
+            .map_err(Error::os(self.path.display(), "cannot give the folder to another account"))
     }
 }
 

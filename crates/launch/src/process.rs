@@ -1,4 +1,4 @@
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io::{self, PipeWriter, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::fchown;
 use std::os::unix::process::CommandExt;
@@ -70,20 +70,8 @@ impl Process {
         if let Some(user) = &spec.user {
             command.uid(user.uid).gid(user.gid);
         }
-        let input = match input(&spec) {
-            Ok(input) => input,
-            Err(source) => return Err(Error::Os { name: spec.name, doing: "cannot make its input", source }),
-        };
-        let input = match input {
-            Some((read, write)) => {
-                command.stdin(read);
-                Some(write)
-            }
-            None => {
-                command.stdin(Stdio::null());
-                None
-            }
-        };
+        let (read, input) = input(&spec).map_err(Error::os(&spec.name, "cannot make its input"))?;
+        command.stdin(read);
         let mut child = spawner::spawn(command, cpus, spec.net.as_deref(), Group::Own)
             .map_err(|source| spawn_error(&spec, source))?;
         match watch(&mut child, spec.lines) {
@@ -93,7 +81,7 @@ impl Process {
             Err(source) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(Error::Os { name: spec.name, doing: "cannot watch it", source })
+                Err(Error::os(spec.name, "cannot watch it")(source))
             }
         }
     }
@@ -138,7 +126,7 @@ impl Process {
             Some(input) => input.write_all(format!("{line}\n").as_bytes()),
             None => Err(io::Error::other("its standard input is empty; start it with Spec::input")),
         };
-        written.map_err(|source| self.os("cannot write to its standard input", source))
+        written.map_err(self.os("cannot write to its standard input"))
     }
 
     /// Its standard input, which its [`Spec`] must have asked for; once: dropping it is the end of the input.
@@ -204,9 +192,10 @@ impl Process {
 
     /// Its exit status, waiting up to `within` for it. The rest of its group is killed before it is reaped.
     pub(crate) fn poll_end(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
-        if self.status.is_none() && self.has_ended(within).map_err(|e| self.os("cannot wait for it", e))? {
+        if self.status.is_none() && self.has_ended(within).map_err(self.os("cannot wait for it"))? {
             let _ = kill_process_group(self.pid, Signal::KILL);
-            self.status = Some(self.child.wait().map_err(|e| self.os("cannot reap it", e))?);
+            let status = self.child.wait();
+            self.status = Some(status.map_err(self.os("cannot reap it"))?);
         }
         Ok(self.status)
     }
@@ -228,8 +217,8 @@ impl Process {
         Ok(waitid(WaitId::Pid(self.pid), look)?.is_some())
     }
 
-    pub(crate) fn os(&self, doing: &'static str, source: impl Into<io::Error>) -> Error {
-        Error::Os { name: self.spec.name.clone(), doing, source: source.into() }
+    pub(crate) fn os(&self, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+        Error::os(self.spec.name.clone(), doing)
     }
 }
 
@@ -239,17 +228,17 @@ impl Drop for Process {
     }
 }
 
-/// The pipe for its standard input, if it asks for one. Owned by its account, so that it can open the pipe by name:
-/// `/dev/stdin`.
-fn input(spec: &Spec) -> io::Result<Option<(PipeReader, PipeWriter)>> {
+/// Its standard input, and the end of the pipe to write to if it asks for one. The pipe is owned by its account, so that
+/// it can open the pipe by name: `/dev/stdin`.
+fn input(spec: &Spec) -> io::Result<(Stdio, Option<PipeWriter>)> {
     if !spec.input {
-        return Ok(None);
+        return Ok((Stdio::null(), None));
     }
     let (read, write) = io::pipe()?;
     if let Some(user) = &spec.user {
         fchown(&read, Some(user.uid), Some(user.gid))?;
     }
-    Ok(Some((read, write)))
+    Ok((read.into(), Some(write)))
 }
 
 fn watch(child: &mut Child, lines: usize) -> io::Result<(Pid, OwnedFd, Capture, Capture)> {
@@ -274,11 +263,8 @@ fn program_file(spec: &Spec) -> Result<PathBuf, Error> {
 }
 
 fn wanted_cpus(spec: &Spec) -> Result<CpuSet, Error> {
-    let allowed = sched_getaffinity(None).map_err(|e| Error::Os {
-        name: spec.name.clone(),
-        doing: "cannot read the processors that may be used",
-        source: e.into(),
-    })?;
+    let allowed = sched_getaffinity(None)
+        .map_err(Error::os(&spec.name, "cannot read the processors that may be used"))?;
     let Some(cpus) = &spec.cpus else { return Ok(allowed) };
     if cpus.is_empty() || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
         return Err(cpus_error(spec, cpus));

@@ -91,7 +91,7 @@ impl Process {
                 return Err(match found {
                     Ok(Owner::Another) => self.port_taken(address),
                     Ok(_) => self.not_ready(format!("listen on {address}"), within),
-                    Err(source) => self.os("cannot read which ports it has", source),
+                    Err(source) => self.os("cannot read which ports it has")(source),
                 });
             }
             thread::sleep(POLL);
