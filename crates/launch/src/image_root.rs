@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::root::{inside, libraries};
+use crate::libraries::libraries;
 use crate::tool::run;
 use crate::{Error, Spec, User, find_program};
 
@@ -48,12 +48,8 @@ impl ImageRoot {
     ///
     /// Errors: the folder cannot be made.
     pub fn make(folder: &Path) -> Result<ImageRoot, Error> {
-        let root = ImageRoot { folder: folder.into() };
+        let root = ImageRoot::bare(folder)?;
         root.os(folder, || {
-            match fs::remove_dir_all(folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
             for name in FOLDERS {
                 fs::create_dir_all(folder.join(name))?;
             }
@@ -122,15 +118,27 @@ impl ImageRoot {
     pub fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let mut elves = Vec::new();
         self.os(from, || copied(from, &inside(&self.folder, to), DEPTH, &mut elves))?;
+        self.with_libraries(&elves, from)
+    }
+
+    /// Adds the shared libraries of these programs and libraries, but for those in the folder `own`.
+    fn with_libraries(&self, elves: &[PathBuf], own: &Path) -> Result<(), Error> {
         for file in elves {
-            for library in libraries(&file)? {
+            for library in libraries(file)? {
                 let there = inside(&self.folder, &library);
-                if !there.exists() && !library.starts_with(from) {
+                if !there.exists() && !library.starts_with(own) {
                     self.os(&library, || copied(&library, &there, 0, &mut Vec::new()))?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Lets every account enter its folders, and only the owner write there, whatever this process's umask is.
+    ///
+    /// Errors: permissions cannot be set.
+    pub(crate) fn open_to_all(&self) -> Result<(), Error> {
+        self.os(&self.folder, || open_to_all(&self.folder))
     }
 
     /// Makes `at` lead to `to`, both absolute paths in the image.
@@ -140,10 +148,8 @@ impl ImageRoot {
         let there = inside(&self.folder, at);
         self.os(at, || {
             fs::create_dir_all(there.parent().unwrap_or(&self.folder))?;
-            match fs::remove_file(&there) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => symlink(to, &there),
-            }
+            let _ = fs::remove_file(&there);
+            symlink(to, &there)
         })
     }
 
@@ -163,19 +169,28 @@ impl ImageRoot {
         self.link(Path::new("/usr/bin/java"), &Path::new("/").join(JAVA).join("bin/java"))?;
         let mut elves = Vec::new();
         self.os(&runtime, || elves_in(&runtime, DEPTH, &mut elves))?;
-        for library in elves.iter().map(|file| libraries(file)).collect::<Result<Vec<_>, _>>()?.concat() {
-            let there = inside(&self.folder, &library);
-            if !there.exists() && !library.starts_with(&self.folder) {
-                self.os(&library, || copied(&library, &there, 0, &mut Vec::new()))?;
-            }
-        }
-        Ok(())
+        self.with_libraries(&elves, &self.folder)
     }
 
     fn os(&self, what: &Path, of: impl FnOnce() -> io::Result<()>) -> Result<(), Error> {
-        let name = what.display().to_string();
-        of().map_err(|source| Error::Os { name, doing: "cannot copy it for an image", source })
+        of().map_err(Error::os(what.display(), "cannot copy it for an image"))
     }
+}
+
+/// The path of the absolute path `file` under `root`.
+fn inside(root: &Path, file: &Path) -> PathBuf {
+    root.join(file.strip_prefix("/").unwrap_or(file))
+}
+
+fn open_to_all(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_to_all(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies a file, or a folder with all that is in it, so that every account may read it. A link within a folder stays one; `elves` are

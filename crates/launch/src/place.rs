@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, Engine, From};
 use crate::guardian::Guardian;
 use crate::network::Network;
-use crate::{Error, Form, Process, ProcessEnd, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
+use crate::{Error, Form, ImageRoot, Process, ProcessEnd, Spec, Subnet, clean, lxc, netspace, owner, tool};
 
 /// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
@@ -237,12 +237,8 @@ impl Places {
         let mut control = None;
         if let Some(pid) = pid {
             let space = PathBuf::from(format!("/proc/{pid}/ns/net"));
-            let doing = "cannot set up the container's network";
-            control = netspace::take_over_settings(&space).map_err(|source| Error::Os {
-                name: name.into(),
-                doing,
-                source,
-            })?;
+            control = netspace::take_over_settings(&space)
+                .map_err(Error::os(name, "cannot set up the container's network"))?;
             network.join(place, &space)?;
         }
         Ok((engine.id(name)?, control))
@@ -251,10 +247,7 @@ impl Places {
 
 impl Workshop {
     fn new(form: Form, name: String, programs: &[&Path], users: Option<&str>) -> Result<Workshop, Error> {
-        let os = |doing| {
-            let name = name.clone();
-            move |source| Error::Os { name, doing, source }
-        };
+        let os = |doing| Error::os(&name, doing);
         let folder = clean::folder(&name);
         let engine =
             if form.has_images() { Some(Engine::find(form, &folder, users.is_some())?) } else { None };
@@ -265,7 +258,9 @@ impl Workshop {
         fs::create_dir_all(&root).map_err(os("cannot make a folder for containers"))?;
         let lock = owner::lock(&folder).map_err(os("cannot lock the folder for containers"))?;
         if users.is_none() {
-            root::make(&root, programs)?;
+            let made = ImageRoot::make(&root)?;
+            programs.iter().try_for_each(|program| made.copy(program, program))?;
+            made.open_to_all()?;
         }
         let mut image = None;
         if let Some(engine) = &engine {

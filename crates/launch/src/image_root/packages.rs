@@ -6,8 +6,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::ImageRoot;
-use crate::root::inside;
+use super::{ImageRoot, inside};
 use crate::tool::run;
 use crate::{Error, Spec};
 
