@@ -7,12 +7,11 @@ mod world;
 
 use anyhow::{Result, bail};
 use reactor::allowed_cpus;
-use results::Tables;
 use serde::Serialize;
 use units::Nanos;
 
 use crate::Setting;
-use crate::origin::Origin;
+use crate::origin::{Origin, Report};
 use crate::table::Table;
 use case::{Case, CaseResult, Planted};
 use world::{PAIR, World};
@@ -66,9 +65,9 @@ pub fn calibration(run: &CalibrationRun, mut tell: impl FnMut(&str)) -> Result<C
     let most = (run.budget.0 / PAIR.0) as usize;
     let mut cases = Vec::new();
     for planted in [Planted::Nothing, Planted::ProcessorTime, Planted::Delay] {
-        let truth = world.truth(planted, run.seed)?;
+        let true_ratio = world.truth(planted, run.seed)?;
         for noise in [false, true] {
-            let case = Case { planted, noise, truth };
+            let case = Case { planted, noise, true_ratio };
             let result = case.run(&world, run.seed, run.comparisons, most, &mut tell)?;
             tell(&result.words());
             cases.push(result);
@@ -113,17 +112,9 @@ impl Calibration {
         }
     }
 
-    /// The tables, for a terminal.
-    pub fn text(&self) -> String {
-        self.origin.text("Calibration", &self.how(), &[self.table()])
-    }
-
-    /// The table as words: `tables.json`.
-    pub fn words(&self) -> Tables {
-        self.origin.words(self.how(), vec![self.table()])
-    }
-
-    fn how(&self) -> String {
-        format!("seed {}", self.seed)
+    /// The table.
+    pub fn report(&self) -> Report<'_> {
+        let how = format!("seed {}", self.seed);
+        Report { origin: &self.origin, title: "Calibration", how, tables: vec![self.table()] }
     }
 }

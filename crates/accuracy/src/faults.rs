@@ -17,10 +17,9 @@ mod service;
 mod simulated;
 
 use anyhow::{Result, bail};
-use results::Tables;
 use serde::Serialize;
 
-use crate::origin::Origin;
+use crate::origin::{Origin, Report};
 use crate::table::Table;
 use chance::Chance;
 use fault::{Fault, Outcome, World};
@@ -118,29 +117,13 @@ impl Faults {
         self.faults.iter().map(|row| row.doses).sum()
     }
 
-    /// The tables, for a terminal.
-    pub fn text(&self) -> String {
-        self.origin.text("Faults", &self.how(), &self.tables())
-    }
-
-    /// The tables as words: `tables.json`.
-    pub fn words(&self) -> Tables {
-        self.origin.words(self.how(), self.tables())
-    }
-
-    fn how(&self) -> String {
-        format!(
-            "{} doses of {} faults; seed {}",
-            self.doses(),
-            self.faults.iter().filter(|row| row.doses > 0).count(),
-            self.seed
-        )
-    }
-
-    fn tables(&self) -> Vec<Table> {
+    /// The tables.
+    pub fn report(&self) -> Report<'_> {
+        let planted = self.faults.iter().filter(|row| row.doses > 0).count();
+        let how = format!("{} doses of {planted} faults; seed {}", self.doses(), self.seed);
         let mut tables = vec![self.list(), self.verdicts()];
         tables.extend(Some(self.misses()).filter(|misses| !misses.rows.is_empty()));
-        tables
+        Report { origin: &self.origin, title: "Faults", how, tables }
     }
 
     /// The planted faults.
@@ -281,9 +264,9 @@ mod tests {
         let mut told = Vec::new();
         let found = faults(&run(&["none"], 2), |line| told.push(line.to_owned())).unwrap();
         assert_eq!(told, ["seed 1, 1 faults", "1/1  none: 2 doses, 0 false valid, 0 false invalid"]);
-        let text = found.text();
+        let text = found.report().text();
         assert!(text.contains("Made by taillight selftest on ") && text.contains("valid 2"), "{text}");
-        let words = found.words();
+        let words = found.report().words();
         let ids: Vec<&str> = words.tables.iter().map(|table| table.id.as_str()).collect();
         assert_eq!(ids, ["planted-faults", "verdicts-on-planted-faults"]);
     }

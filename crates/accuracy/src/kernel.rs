@@ -5,7 +5,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
@@ -215,7 +214,25 @@ fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, settin
     let clocks = Clocks { before, after: WallClock::sample() };
     let verdict = judge(&recording, &offered, Vec::new());
     let compared = Compared::new(&recording, generator.take_answered(), &timed, &clocks);
-    Ok(row(load, &recording, &compared, timed.dropped, clocks.error_us(), (verdict, noise)))
+    Ok(Row {
+        stalled: load.stalled,
+        share_of_ceiling: load.share,
+        ceiling_rps: load.ceiling,
+        offered_rps: rps,
+        requests: recording.tally.completed,
+        compared: compared.engine.count(),
+        unpaired: compared.unpaired,
+        dropped: timed.dropped,
+        engine_us: Pair::of(&compared.engine),
+        packets_us: Pair::of(&compared.packets),
+        difference_us: Pair::of(&compared.difference),
+        before_us: Pair::of(&compared.before),
+        after_us: Pair::of(&compared.after),
+        clocks_us: clocks.error_us(),
+        verdict,
+        noise,
+        within: compared.agree(load.stalled),
+    })
 }
 
 fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
@@ -225,7 +242,7 @@ fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
 }
 
 fn generator(plan: Plan, setting: &Setting) -> Generator {
-    Generator::new(plan, 1, vec![setting.generator()], Arc::new(AtomicBool::new(false)))
+    Generator::new(plan, 1, vec![setting.generator()], Arc::default())
 }
 
 /// Runs the one thread of a generator.
@@ -292,35 +309,6 @@ impl Compared {
     }
 }
 
-fn row(
-    load: &Load,
-    recording: &Recording,
-    compared: &Compared,
-    dropped: u64,
-    clocks_us: f64,
-    (verdict, noise): (Verdict, Noise),
-) -> Row {
-    Row {
-        stalled: load.stalled,
-        share_of_ceiling: load.share,
-        ceiling_rps: load.ceiling,
-        offered_rps: load.share * load.ceiling,
-        requests: recording.tally.completed,
-        compared: compared.engine.count(),
-        unpaired: compared.unpaired,
-        dropped,
-        engine_us: Pair::of(&compared.engine),
-        packets_us: Pair::of(&compared.packets),
-        difference_us: Pair::of(&compared.difference),
-        before_us: Pair::of(&compared.before),
-        after_us: Pair::of(&compared.after),
-        clocks_us,
-        verdict,
-        noise,
-        within: compared.agree(load.stalled),
-    }
-}
-
 /// The bar in words.
 pub(crate) fn bar() -> String {
     let share = 100.0 * BAR_STALLED;
@@ -329,11 +317,12 @@ pub(crate) fn bar() -> String {
     )
 }
 
-pub(crate) fn table(rows: &[Row], sent: Traffic) -> Table {
-    let ceiling = rows.first().map_or(0.0, |row| row.ceiling_rps);
+/// The table of these rows; `None` without any.
+pub(crate) fn table(rows: &[Row], sent: Traffic) -> Option<Table> {
+    let ceiling = rows.first()?.ceiling_rps;
     let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
     let dropped: u64 = rows.iter().map(|row| row.dropped).sum();
-    Table {
+    Some(Table {
         title: match sent {
             Traffic::Lines => "Service times against the kernel's timestamps".into(),
             Traffic::Pages => "Service times against the kernel's timestamps, HTTP".into(),
@@ -373,7 +362,7 @@ pub(crate) fn table(rows: &[Row], sent: Traffic) -> Table {
             format!("Server: {}, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll.", sent.about()),
             format!("Packets are stamped on the wall clock. Its conversion to the engine's clock, for pairing, before and after, has an error of {clocks:.3} µs."),
         ],
-    }
+    })
 }
 
 #[cfg(test)]
@@ -389,7 +378,7 @@ mod tests {
         let clock = WallClock { at: Time(0), ahead_ns: 7_000_000, error: Nanos(1) };
         let clocks = Clocks { before: clock, after: WallClock { at: Time(10), ..clock } };
         let plan = known::plan(known::SIMULATED, 1.0, 1, Nanos::from_secs(1)).unwrap();
-        let mut idle = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
+        let mut idle = Engine::new(plan, Null, Arc::default());
         idle.start(Time(0));
         let recording = idle.finish(Time(1));
         let answered =

@@ -5,7 +5,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -89,11 +88,9 @@ pub(crate) fn measure(
 ) -> Result<(Recording, Noise)> {
     let server = Server::start(arguments, cpus)?;
     let plan = plan(server.address)?;
-    let stop = Arc::new(AtomicBool::new(false));
     let last = cpus.last().copied().into_iter().collect();
     let watch = Watch::start(&[server.pid()]);
-    let recorded = Generator::new(plan, 1, last, stop).run(|_| Null);
-    let mut recording = recorded?;
+    let mut recording = Generator::new(plan, 1, last, Arc::default()).run(|_| Null)?;
     let (noise, _) = watch.finish(&mut recording);
     server.stop()?;
     Ok((recording, noise))
@@ -112,7 +109,7 @@ pub(crate) fn simulate_on(plan: Plan, mut null: NullServer, stops: &[(Time, Nano
     client.stamp_receives();
     server.listen(&plan.endpoints[0].address).expect("a simulated port is free");
     let limit = Time(10 * (plan.warmup + plan.window + plan.drain).0);
-    let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
+    let mut engine = Engine::new(plan, Null, Arc::default());
     engine.connect(&mut client).expect("a simulated connection stands");
     let mut generator = Simulated { engine, started: false };
     world.run(&mut [(&mut generator, &mut client), (&mut null, &mut server)], limit);

@@ -25,7 +25,7 @@ mod table;
 use anyhow::Result;
 use clap::ValueEnum;
 use reactor::allowed_cpus;
-use results::{Noise, Tables};
+use results::Noise;
 use serde::Serialize;
 use units::Nanos;
 
@@ -35,6 +35,7 @@ use table::Table;
 pub use calibration::{Calibration, CalibrationRun, calibration};
 pub use faults::{FaultRun, Faults, faults};
 pub use now::{Now, look};
+pub use origin::Report;
 pub use selftest::selftest;
 
 /// A table of the report.
@@ -99,14 +100,13 @@ impl Accuracy {
             + self.servers.iter().filter(|row| row.within == Some(false)).count()
     }
 
-    /// The tables, for a terminal.
-    pub fn text(&self) -> String {
-        self.origin.text("Accuracy", &self.how(), &self.tables())
-    }
-
-    /// The tables as words: `tables.json`.
-    pub fn words(&self) -> Tables {
-        self.origin.words(self.how(), self.tables())
+    /// The tables.
+    pub fn report(&self) -> Report<'_> {
+        let how = format!(
+            "each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each",
+            self.window_s, self.seed
+        );
+        Report { origin: &self.origin, title: "Accuracy", how, tables: self.tables() }
     }
 
     /// Table of the number of figures within their bounds.
@@ -133,25 +133,12 @@ impl Accuracy {
 
     fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::from_iter(Some(self.bars()).filter(|bars| !bars.rows.is_empty()));
-        if !self.kernel.is_empty() {
-            tables.push(kernel::table(&self.kernel, kernel::Traffic::Lines));
-        }
-        if !self.servers.is_empty() {
-            tables.push(servers::table(&self.servers));
-        }
+        tables.extend(kernel::table(&self.kernel, kernel::Traffic::Lines));
+        tables.extend(servers::table(&self.servers));
         tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
-        if !self.web_kernel.is_empty() {
-            tables.push(kernel::table(&self.web_kernel, kernel::Traffic::Pages));
-        }
+        tables.extend(kernel::table(&self.web_kernel, kernel::Traffic::Pages));
         tables.extend(self.web_peers.iter().flat_map(peers::Comparison::tables));
         tables
-    }
-
-    fn how(&self) -> String {
-        format!(
-            "each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each",
-            self.window_s, self.seed
-        )
     }
 }
 
@@ -167,32 +154,18 @@ pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -
     }
     let setting = Setting { cpus, window, seed };
     let wants = |part| parts.is_empty() || parts.contains(&part);
-    let mut found = Accuracy {
+    let kernel = |part, sent| if wants(part) { kernel::run(&setting, sent) } else { Ok(Vec::new()) };
+    let peers = |part, field| wants(part).then(|| peers::run(&setting, field)).transpose();
+    Ok(Accuracy {
         origin: Origin::here(command),
         window_s: window.as_secs_f64(),
         seed,
-        kernel: Vec::new(),
-        servers: Vec::new(),
-        peers: None,
-        web_kernel: Vec::new(),
-        web_peers: None,
-    };
-    if wants(Part::Kernel) {
-        found.kernel = kernel::run(&setting, kernel::Traffic::Lines)?;
-    }
-    if wants(Part::Servers) {
-        found.servers = servers::run(&setting)?;
-    }
-    if wants(Part::Peers) {
-        found.peers = Some(peers::run(&setting, &peers::CACHES)?);
-    }
-    if wants(Part::WebKernel) {
-        found.web_kernel = kernel::run(&setting, kernel::Traffic::Pages)?;
-    }
-    if wants(Part::WebPeers) {
-        found.web_peers = Some(peers::run(&setting, &peers::WEB)?);
-    }
-    Ok(found)
+        kernel: kernel(Part::Kernel, kernel::Traffic::Lines)?,
+        servers: if wants(Part::Servers) { servers::run(&setting)? } else { Vec::new() },
+        peers: peers(Part::Peers, &peers::CACHES)?,
+        web_kernel: kernel(Part::WebKernel, kernel::Traffic::Pages)?,
+        web_peers: peers(Part::WebPeers, &peers::WEB)?,
+    })
 }
 
 /// Disturbance by the machine, in a few words.

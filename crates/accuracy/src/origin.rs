@@ -28,30 +28,43 @@ impl Origin {
             command,
         }
     }
+}
 
-    /// The tables for a terminal; `how` describes the method.
-    pub(crate) fn text(&self, title: &str, how: &str, tables: &[Table]) -> String {
+/// The tables of a measurement.
+pub struct Report<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) title: &'static str,
+    /// The method.
+    pub(crate) how: String,
+    pub(crate) tables: Vec<Table>,
+}
+
+impl Report<'_> {
+    /// The tables for a terminal.
+    pub fn text(&self) -> String {
+        let Origin { created, taillight, machine, command } = self.origin;
         let facts = [
-            format!("Made by {} on {}.", self.command.join(" "), self.created),
-            format!("Machine: {}.", self.machine),
-            format!("Taillight {}; {how}.", self.taillight),
+            format!("Made by {} on {created}.", command.join(" ")),
+            format!("Machine: {machine}."),
+            format!("Taillight {taillight}; {}.", self.how),
         ];
-        table::document(title, &facts, tables)
+        table::document(self.title, &facts, &self.tables)
     }
 
     /// The tables as words: `tables.json`.
-    pub(crate) fn words(&self, how: String, tables: Vec<Table>) -> Tables {
-        let host = serde_json::to_value(&self.machine).expect("facts are JSON");
+    pub fn words(self) -> Tables {
+        let Origin { created, taillight, machine, command } = self.origin;
+        let host = serde_json::to_value(machine).expect("facts are JSON");
         Tables {
             schema: TABLES_SCHEMA,
-            created: self.created.clone(),
-            command: self.command.join(" "),
-            version: self.taillight.into(),
-            commit: commit_at(&self.created),
+            created: created.clone(),
+            command: command.join(" "),
+            version: (*taillight).into(),
+            commit: commit_at(created),
             machine: results::machine(&host),
             targets: vec!["null".into()],
-            validity: vec![how],
-            tables: tables.into_iter().map(Table::into_text).collect(),
+            validity: vec![self.how],
+            tables: self.tables.into_iter().map(Table::into_text).collect(),
         }
     }
 }

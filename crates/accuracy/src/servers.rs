@@ -99,8 +99,9 @@ pub(crate) fn bar() -> String {
     format!("{:.1} % and {CONSTANT} from those of servers of known times", 100.0 * HISTOGRAM)
 }
 
-pub(crate) fn table(rows: &[Row]) -> Table {
-    Table {
+/// The table of these rows; `None` without any.
+pub(crate) fn table(rows: &[Row]) -> Option<Table> {
+    (!rows.is_empty()).then(|| Table {
         title: "Response times against servers of known times".into(),
         about: vec![
             "A null server with one queue. Expected: the simulation of the very same arrivals and service times, with wires that take no time. In µs.".into(),
@@ -129,7 +130,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             format!("allowed: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
             "Generator: 16 connections, depth 4096, Poisson arrivals, spinning; the server spins, too.".into(),
         ],
-    }
+    })
 }
 
 /// One figure, or both bounds.

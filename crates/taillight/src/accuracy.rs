@@ -47,7 +47,7 @@ fn parse_window(text: &str) -> Result<Nanos, String> {
 
 pub(crate) fn run(args: &AccuracyArgs, command: Vec<String>) -> Result<ExitCode> {
     let found = ::accuracy::measure(&args.only, args.window, args.seed, command)?;
-    selftest::print(args.json, args.tables.as_deref(), &found, Accuracy::text, Accuracy::words)?;
+    selftest::print(args.json, args.tables.as_deref(), &found, Accuracy::report)?;
     let missed = found.missed();
     if missed > 0 {
         tell(&format!("taillight: {missed} rows are outside of their bounds"));

@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::accuracy::{Calibration, CalibrationRun, FaultRun, Faults};
+use ::accuracy::{Calibration, CalibrationRun, FaultRun, Faults, Report};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use results::Tables;
 use serde::Serialize;
 use units::Nanos;
 
@@ -99,7 +98,7 @@ fn calibration(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let Compared { comparisons, budget, simulated } = args.compared;
     let run = CalibrationRun { seed: args.seed, comparisons, budget, simulated, command };
     let found = ::accuracy::calibration(&run, tell)?;
-    print(args.json, args.tables.as_deref(), &found, Calibration::text, Calibration::words)?;
+    print(args.json, args.tables.as_deref(), &found, Calibration::report)?;
     let failures = found.failures();
     if failures > 0 {
         tell(&format!("taillight: {failures} of the cases miss their bars"));
@@ -112,7 +111,7 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let Planted { doses, only } = &args.planted;
     let run = FaultRun { seed: args.seed, doses: *doses, only: only.clone(), command };
     let found = ::accuracy::faults(&run, tell)?;
-    print(args.json, args.tables.as_deref(), &found, Faults::text, Faults::words)?;
+    print(args.json, args.tables.as_deref(), &found, Faults::report)?;
     let failures = found.failures();
     if failures > 0 {
         tell(&format!("taillight: {failures} of {} verdicts are false", found.doses()));
@@ -126,11 +125,11 @@ pub(crate) fn print<T: Serialize>(
     json: bool,
     tables: Option<&Path>,
     found: &T,
-    text: fn(&T) -> String,
-    words: fn(&T) -> Tables,
+    report: fn(&T) -> Report<'_>,
 ) -> Result<()> {
-    say_as(json, found, text)?;
+    say_as(json, found, |found| report(found).text())?;
     tables.map_or(Ok(()), |file| {
-        fs::write(file, words(found).to_json()).with_context(|| format!("cannot write {}", file.display()))
+        let words = report(found).words().to_json();
+        fs::write(file, words).with_context(|| format!("cannot write {}", file.display()))
     })
 }

@@ -22,29 +22,27 @@ pub(super) enum Planted {
 }
 
 /// A comparison with a known true ratio.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Case {
     pub(super) planted: Planted,
     /// Whether noise is planted, in both servers and the generator.
     pub(super) noise: bool,
-    /// The true ratio.
-    pub(super) truth: f64,
+    /// The true ratio of the second server's windowed p99 to the first's.
+    pub(super) true_ratio: f64,
 }
 
 /// Results of a case.
 #[derive(Debug, Serialize)]
 pub(super) struct CaseResult {
-    planted: Planted,
-    noise: bool,
-    /// The true ratio of the second server's windowed p99 to the first's.
-    true_ratio: f64,
+    #[serde(flatten)]
+    case: Case,
     comparisons: u64,
     /// Comparisons that ended as "different".
-    pub(super) different: u64,
+    different: u64,
     /// Comparisons that ended as "no difference".
     alike: u64,
     /// Comparisons whose interval contains the true ratio.
-    pub(super) hold: u64,
+    hold: u64,
     /// Number of pairs of each comparison, ascending.
     pairs: Vec<u32>,
     /// The median over the comparisons of the half width of the interval, as a share of its middle.
@@ -68,7 +66,7 @@ impl Case {
             let (low, high) = ended.low.zip(ended.high).expect("a judged ratio has an interval");
             different += u64::from(ended.differs());
             alike += u64::from(ended.is_alike());
-            hold += u64::from((low..=high).contains(&self.truth));
+            hold += u64::from((low..=high).contains(&self.true_ratio));
             pairs.push(ended.n);
             widths.push((high - low) / (high + low));
             tell(&format!(
@@ -81,9 +79,7 @@ impl Case {
         }
         pairs.sort_unstable();
         Ok(CaseResult {
-            planted: self.planted,
-            noise: self.noise,
-            true_ratio: self.truth,
+            case: self,
             comparisons,
             different,
             alike,
@@ -125,7 +121,12 @@ impl Case {
     }
 
     fn title(self) -> String {
-        title(self.planted, self.noise)
+        let what = match self.planted {
+            Planted::Nothing => "alike",
+            Planted::ProcessorTime => "+10 % processor time",
+            Planted::Delay => "+20 µs",
+        };
+        format!("{what}{}", if self.noise { ", noise" } else { "" })
     }
 }
 
@@ -136,21 +137,12 @@ fn judged(found: Paired) -> Option<Ratio> {
     Some(Ratio { value: found.ratio, low, high, n: found.n as u32, judged: true, p_value: found.p_value })
 }
 
-fn title(planted: Planted, noise: bool) -> String {
-    let what = match planted {
-        Planted::Nothing => "alike",
-        Planted::ProcessorTime => "+10 % processor time",
-        Planted::Delay => "+20 µs",
-    };
-    format!("{what}{}", if noise { ", noise" } else { "" })
-}
-
 impl CaseResult {
     /// Whether the case is within its limits, allowing for chance.
     pub(super) fn within(&self) -> bool {
         let few = |count: u64, share: f64| at_least(self.comparisons, share, count) >= 0.05;
         let covered = few(self.comparisons - self.hold, MISSED);
-        match self.planted {
+        match self.case.planted {
             Planted::Nothing => covered && few(self.different, MISSED),
             _ => covered && few(self.comparisons - self.different, 1.0 - SETTLED),
         }
@@ -159,11 +151,11 @@ impl CaseResult {
     pub(super) fn words(&self) -> String {
         format!(
             "{}: {} of {} different, {} hold the true ratio of {:.3}",
-            title(self.planted, self.noise),
+            self.case.title(),
             self.different,
             self.comparisons,
             self.hold,
-            self.true_ratio,
+            self.case.true_ratio,
         )
     }
 
@@ -186,8 +178,8 @@ impl CaseResult {
         let share = |count: u64| format!("{:.0} %", 100.0 * count as f64 / of.max(1) as f64);
         let pairs = (self.pairs.get(self.pairs.len() / 2), self.pairs.last());
         vec![
-            title(self.planted, self.noise),
-            format!("{:.3}", self.true_ratio),
+            self.case.title(),
+            format!("{:.3}", self.case.true_ratio),
             of.to_string(),
             share(self.different),
             share(self.alike),
@@ -226,8 +218,8 @@ mod tests {
     fn alike_servers_are_seldom_called_different_and_others_are_told_apart() {
         let seed = 1;
         let run = |planted: Planted, comparisons: u64, most: usize| {
-            let truth = World::Simulated.truth(planted, seed).unwrap();
-            let case = Case { planted, noise: true, truth };
+            let true_ratio = World::Simulated.truth(planted, seed).unwrap();
+            let case = Case { planted, noise: true, true_ratio };
             case.run(&World::Simulated, seed, comparisons, most, &mut |line| println!("{line}")).unwrap()
         };
         for (planted, comparisons, most) in

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -69,7 +68,7 @@ fn trial(server: SocketAddr, placement: &Placement, seed: u64) -> Result<Option<
         ..known::plan(server, RATE_RPS, seed, WINDOW)?
     };
     let cpus = placement.generator.last().copied().into_iter().collect();
-    let recording = Generator::new(plan, 1, cpus, Arc::new(AtomicBool::new(false))).run(|_| Null)?;
+    let recording = Generator::new(plan, 1, cpus, Arc::default()).run(|_| Null)?;
     Ok(figure(&recording.windows).map(Nanos::as_micros_f64))
 }
 

@@ -1,7 +1,6 @@
 //! A wrong data set.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use results::Reason;
@@ -61,7 +60,7 @@ fn lost(chance: &mut Chance, fate: Fate, reasons: &'static [Reason]) -> Result<O
         server_pids: Vec::new(),
         server_elsewhere: false,
     };
-    let done = trial::run(&task, &Arc::new(AtomicBool::new(false)))?;
+    let done = trial::run(&task, &Arc::default())?;
     let dose = format!("{} of {KEYS} items", store.hit());
     let given = DoseResult::Verdict(done.trial.verdict);
     let right = Right::Invalid(reasons);
