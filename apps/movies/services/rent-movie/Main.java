@@ -17,6 +17,6 @@ public final class Main {
                         service.store("users"),
                         service.upstream("videos", Videos.Iface.class, new Videos.Client.Factory()),
                         service.upstream("user-auth", UserAuth.Iface.class, new UserAuth.Client.Factory()),
-                        new SignedAddress(service.config().neededSecret())));
+                        new SignedAddress(service.config.neededSecret())));
     }
 }

@@ -46,7 +46,7 @@ public final class UserHandler extends Handler implements User.Iface {
 
     public UserHandler(Service service, Store store, ComposeReview.Iface reviews, Tokens tokens) throws ConfigError {
         super(service);
-        this.passwords = new Passwords(service.config());
+        this.passwords = new Passwords(service.config);
         this.store = store;
         this.reviews = reviews;
         this.tokens = tokens;

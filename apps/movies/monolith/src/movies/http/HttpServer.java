@@ -56,8 +56,8 @@ public final class HttpServer implements Run.Listener {
         this.service = service;
         this.routes = new Routes(api);
         this.parts = parts;
-        int threads = service.config().threads();
-        workers = new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(service.config().queue()));
+        int threads = service.config.threads;
+        workers = new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(service.config.queue));
         server = new Server(new QueuedThreadPool(JETTY_THREADS, JETTY_THREADS));
         HttpConfiguration http = new HttpConfiguration();
         http.setSendServerVersion(false);
@@ -65,8 +65,8 @@ public final class HttpServer implements Run.Listener {
         // Otherwise Jetty's cache returns an earlier value that differs only in case, such as another token.
         http.setHeaderCacheCaseSensitive(true);
         connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
-        connector.setHost(service.config().listen().getHostString());
-        connector.setPort(service.config().listen().getPort());
+        connector.setHost(service.config.listen.getHostString());
+        connector.setPort(service.config.listen.getPort());
         connector.setAcceptQueueSize(BACKLOG);
         connector.setIdleTimeout(IDLE_MS);
         server.addConnector(connector);
@@ -84,7 +84,7 @@ public final class HttpServer implements Run.Listener {
         try {
             server.start();
         } catch (IOException error) {
-            throw new IOException("`listen` " + service.config().listenText() + ": " + error.getMessage(), error);
+            throw new IOException("`listen` " + service.config.listenText + ": " + error.getMessage(), error);
         } catch (Exception error) {
             throw new IOException("Jetty does not start: " + error, error);
         }
@@ -96,7 +96,7 @@ public final class HttpServer implements Run.Listener {
         workers.shutdown();
         try {
             if (!workers.awaitTermination(LONGEST_END_S, TimeUnit.SECONDS)) {
-                service.log().error("requests were left at the end", "requests", workers.getActiveCount());
+                service.log.error("requests were left at the end", "requests", workers.getActiveCount());
             }
         } catch (InterruptedException end) {
             Thread.currentThread().interrupt();
@@ -109,7 +109,7 @@ public final class HttpServer implements Run.Listener {
             workers.execute(() -> work(request, response, callback, cameAt));
         } catch (RejectedExecutionException full) {
             Visit.refused(service);
-            Answer answer = Answer.problem(Problem.overloaded(service.config().queue()));
+            Answer answer = Answer.problem(Problem.overloaded(service.config.queue));
             send(response, answer, Json.encode(answer.value()), Clock.now() - cameAt, callback);
         }
     }
@@ -146,7 +146,7 @@ public final class HttpServer implements Run.Listener {
     private void log(Problem problem, Request request) {
         if (problem.cause != null) {
             String said = problem.status == 500 ? String.valueOf(problem.cause) : problem.getMessage();
-            service.log().error(said, "path", request.getHttpURI().getPath());
+            service.log.error(said, "path", request.getHttpURI().getPath());
         }
     }
 

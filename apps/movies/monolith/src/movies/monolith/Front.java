@@ -26,7 +26,7 @@ public final class Front {
         Run.main("front", arguments, service ->
                 new HttpServer(
                         service,
-                        new Api(service, services(service), new Tokens(service.config().neededSecret()), service.limitOf("ads")),
+                        new Api(service, services(service), new Tokens(service.config.neededSecret()), service.limitOf("ads")),
                         null));
     }
 

@@ -20,7 +20,7 @@ final class Models {
     private Models() {}
 
     private static Newest<Factors> factors(Service service) throws ConfigError {
-        return new Newest<>(service.config().neededData(), ".factors", Factors::read, Factors.none(), service.log());
+        return new Newest<>(service.config.neededData(), ".factors", Factors::read, Factors.none(), service.log);
     }
 
     static MovieRecommenderHandler recommender(Service service) throws ConfigError {
@@ -29,9 +29,9 @@ final class Models {
     }
 
     static AdsHandler ads(Service service) throws ConfigError, IOException {
-        Path folder = service.config().neededData();
+        Path folder = service.config.neededData();
         Newest<Advertisements> model =
-                new Newest<>(folder, ".ads", Advertisements::read, Advertisements.NONE, service.log());
+                new Newest<>(folder, ".ads", Advertisements::read, Advertisements.NONE, service.log);
         Supplier<Advertisements> newest = model::value;
         Newest<Factors> factors = factors(service);
         return new AdsHandler(
@@ -40,13 +40,13 @@ final class Models {
 
     /** The index that was made in the folder of the service before. */
     static FilmIndex index(Service service) throws ConfigError, IOException {
-        return new FilmIndex(FSDirectory.open(service.config().neededData().resolve("index")));
+        return new FilmIndex(FSDirectory.open(service.config.neededData().resolve("index")));
     }
 
     /** One in memory, of the catalogue among the files of the data set. */
     static FilmIndex indexInMemory(Service service) throws ConfigError, IOException {
         Directory memory = new ByteBuffersDirectory();
-        FilmIndex.make(service.config().neededData().resolve("catalogue.tsv"), memory);
+        FilmIndex.make(service.config.neededData().resolve("catalogue.tsv"), memory);
         return new FilmIndex(memory);
     }
 }

@@ -53,13 +53,13 @@ public final class Monolith {
 
     private Monolith(Service service) throws ConfigError {
         this.service = service;
-        this.tokens = new Tokens(service.config().neededSecret());
+        this.tokens = new Tokens(service.config.neededSecret());
     }
 
     public static void main(String[] arguments) {
         Run.main("monolith", arguments, service -> {
             Api api = new Monolith(service).api();
-            return new HttpServer(service, api, parts(service.config().threads() * PARTS_A_WORKER));
+            return new HttpServer(service, api, parts(service.config.threads * PARTS_A_WORKER));
         });
     }
 
@@ -86,7 +86,7 @@ public final class Monolith {
         Api.Services services = new Api.Services(
                 page(videos, new ReviewsHandler(service, movieReview, storage)),
                 rent(videos),
-                new UniqueIdHandler(service, new Ids(service.config().instance()), review),
+                new UniqueIdHandler(service, new Ids(service.config.instance), review),
                 new MovieIdHandler(service, service.store("movies"), service.cache("movies"), review),
                 new TextHandler(service, review),
                 new ReviewRatingHandler(service, review),
@@ -119,6 +119,6 @@ public final class Monolith {
                 service.store("users"),
                 videos,
                 new UserAuthHandler(service, service.store("users"), tokens),
-                new SignedAddress(service.config().neededSecret()));
+                new SignedAddress(service.config.neededSecret()));
     }
 }

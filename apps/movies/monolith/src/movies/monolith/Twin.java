@@ -73,7 +73,7 @@ public final class Twin {
         add("videos", Videos.Processor<Videos.Iface>::new, one -> new VideosHandler(one, one.store("movies"), one.cache("movies")));
         add("user-auth", UserAuth.Processor<UserAuth.Iface>::new, one -> new UserAuthHandler(one, one.store("users"), tokens(one)));
         add("unique-id", UniqueId.Processor<UniqueId.Iface>::new, one ->
-                new UniqueIdHandler(one, new Ids(one.config().instance()), composeReview(one)));
+                new UniqueIdHandler(one, new Ids(one.config.instance), composeReview(one)));
         add("movie-id", MovieIdService.Processor<MovieIdService.Iface>::new, one ->
                 new MovieIdHandler(one, one.store("movies"), one.cache("movies"), composeReview(one)));
         add("text", Text.Processor<Text.Iface>::new, one -> new TextHandler(one, composeReview(one)));
@@ -172,6 +172,6 @@ public final class Twin {
     }
 
     private static Tokens tokens(Service one) throws ConfigError {
-        return new Tokens(one.config().neededSecret());
+        return new Tokens(one.config.neededSecret());
     }
 }

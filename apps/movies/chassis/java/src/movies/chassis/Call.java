@@ -27,8 +27,8 @@ final class Call {
                 return false;
             }
             current.call = call;
-            if (call.connection != null) {
-                UnderWay.current().add(call, call.connection.wire());
+            if (call.wire != null) {
+                UnderWay.current().add(call, call.wire);
             }
             return true;
         }
@@ -53,7 +53,7 @@ final class Call {
     private final Service service;
     private final Edge edge;
     private final Request request;
-    private final long deadline;
+    final long deadline;
     private final byte[] message;
     private final int size;
     private final Decoder decoder;
@@ -63,8 +63,8 @@ final class Call {
     private final Breaker breaker;
     private Breaker.Admitted admitted = Breaker.Admitted.CALL;
 
-    private Pool<Connection> pool;
-    private Connection connection;
+    private Pool<Wire> pool;
+    private Wire wire;
     /** Why the question could not be sent. */
     private Exception unsent;
     private boolean isDone;
@@ -84,8 +84,8 @@ final class Call {
         this.size = size;
         this.decoder = decoder;
         this.key = key;
-        span.peer = edge.peer();
-        span.method = edge.method();
+        span.peer = edge.peer;
+        span.method = edge.method;
         span.stamps[0] = calledAt;
         if (request.isSampled()) {
             span.span = Trace.newSpan();
@@ -97,22 +97,22 @@ final class Call {
             admitted = breaker.admits(span.stamps[0]);
         }
         if (admitted == Breaker.Admitted.NO) {
-            unsent = new Failure.Unavailable(edge.callee() + ": it timed out repeatedly, and is not asked for a while");
+            unsent = new Failure.Unavailable(edge.callee + ": it timed out repeatedly, and is not asked for a while");
             return;
         }
-        edge.budget().earn();
+        edge.budget.earn();
         try {
             send();
         } catch (IOException | Failure error) {
             unsent = error;
-            connection = null;
+            wire = null;
         }
     }
 
     /** Waits for its answer. */
     Object finish() throws TException {
-        if (!isDone && connection != null) {
-            UnderWay.current().await(this, connection.wire());
+        if (!isDone && wire != null) {
+            UnderWay.current().await(this, wire);
         }
         if (!isDone) {
             take();
@@ -138,62 +138,53 @@ final class Call {
         end(why);
     }
 
-    long deadline() {
-        return deadline;
-    }
-
     private Frame await() throws Failure {
         try {
-            if (unsent != null) {
-                throw unsent;
+            return receiveOrAskAgain();
+        } catch (SocketTimeoutException late) {
+            throw new Failure.DeadlineSpent(edge.callee + " did not answer in time");
+        } catch (BadFrame error) {
+            service.counts.badFrames.increment();
+            throw new Failure.Unavailable(edge.callee + ": " + error.getMessage());
+        } catch (IOException error) {
+            throw new Failure.Unavailable(edge.callee + ": " + error.getMessage());
+        }
+    }
+
+    private Frame receiveOrAskAgain() throws IOException, BadFrame, Failure {
+        try {
+            if (unsent instanceof Failure failure) {
+                throw failure;
+            }
+            if (unsent instanceof IOException lost) {
+                throw lost;
             }
             return receive();
         } catch (SocketTimeoutException late) {
-            throw new Failure.DeadlineSpent(edge.callee() + " did not answer in time");
+            throw late;
         } catch (IOException lost) {
-            return askAgain(lost);
-        } catch (Failure failure) {
-            throw failure;
-        } catch (Exception error) {
-            throw bad(error);
+            boolean may = Registry.isIdempotent(edge.name) && Request.left(deadline) > 0 && edge.budget.spend();
+            if (!may) {
+                throw lost;
+            }
         }
-    }
-
-    private Frame askAgain(IOException lost) throws Failure {
-        boolean may = Registry.isIdempotent(edge.name()) && Request.left(deadline) > 0 && edge.budget().spend();
-        if (!may) {
-            throw new Failure.Unavailable(edge.callee() + ": " + lost.getMessage());
-        }
-        service.counts().retries.increment();
+        service.counts.retries.increment();
         span.flags |= Span.RETRIED;
         span.stamps[4] = 0;
-        try {
-            send();
-            return receive();
-        } catch (SocketTimeoutException late) {
-            throw new Failure.DeadlineSpent(edge.callee() + " did not answer in time");
-        } catch (IOException error) {
-            throw new Failure.Unavailable(edge.callee() + ": " + error.getMessage());
-        } catch (BadFrame error) {
-            throw bad(error);
-        }
-    }
-
-    private Failure bad(Exception error) {
-        service.counts().badFrames.increment();
-        return new Failure.Unavailable(edge.callee() + ": " + error.getMessage());
+        send();
+        return receive();
     }
 
     private void send() throws IOException, Failure {
         if (Request.left(deadline) <= 0) {
-            throw new Failure.DeadlineSpent("nothing is left to call " + edge.callee());
+            throw new Failure.DeadlineSpent("nothing is left to call " + edge.callee);
         }
         pool = edge.pick(key);
-        connection = pool.take(deadline);
+        wire = pool.take(deadline);
         span.stamps[1] = Clock.now();
         // At least 1: less than a millisecond is more than nothing.
         String left = Long.toString(Math.max(1, (deadline - span.stamps[1]) / Clock.NS_PER_MS));
-        int sequence = connection.next();
+        int sequence = ++wire.sequence;
         ByteBuffer frame;
         if (request.trace == null) {
             frame = Frame.withHeader(sequence, message, size, "d", left);
@@ -204,25 +195,25 @@ final class Call {
         span.bytesOut = frame.remaining();
         span.stamps[2] = Clock.now();
         try {
-            connection.wire().write(frame, deadline);
+            wire.write(frame, deadline);
         } catch (IOException error) {
             lose(error);
             throw error;
         }
-        span.stamps[3] = connection.wire().wroteAt();
+        span.stamps[3] = wire.wroteAt;
     }
 
     /** Gives the connection back in any case. */
     private Frame receive() throws IOException, BadFrame, Failure {
         Frame frame;
         try {
-            byte[] bytes = connection.wire().readFrame(deadline);
-            span.stamps[4] = connection.wire().answeredAt();
+            byte[] bytes = wire.readFrame(deadline);
+            span.stamps[4] = wire.answeredAt;
             span.bytesIn = 4 + bytes.length;
             frame = Frame.parse(bytes);
             Head head = Head.parse(frame);
-            boolean isMine = frame.hasHeader() && frame.sequence() == connection.sequence()
-                    && head.sequence() == MESSAGE && head.name().equals(edge.name());
+            boolean isMine = frame.hasHeader() && frame.sequence() == wire.sequence
+                    && head.sequence() == MESSAGE && head.name().equals(edge.name);
             if (!isMine || head.type() != TMessageType.REPLY && head.type() != TMessageType.EXCEPTION) {
                 throw new BadFrame();
             }
@@ -231,12 +222,12 @@ final class Call {
             lose(error);
             throw error;
         }
-        pool.keep(connection);
+        pool.keep(wire);
         return frame;
     }
 
     private void lose(Exception error) {
-        pool.lose(connection, !(error instanceof SocketTimeoutException));
+        pool.lose(wire, !(error instanceof SocketTimeoutException));
     }
 
     private void end(Throwable why) {
@@ -250,12 +241,12 @@ final class Call {
         }
         edge.count(span.outcome, span.stamps[5] - span.stamps[0], times);
         if (span.outcome == Outcome.FAILED || span.outcome == Outcome.DEADLINE) {
-            service.log().error("a call failed", "callee", edge.callee(), "method", edge.name(), "error", why.getMessage());
+            service.log.error("a call failed", "callee", edge.callee, "method", edge.name, "error", why.getMessage());
         }
         if (request.isSampled()) {
             span.trace = request.trace;
             span.parent = request.trace.span();
-            service.spans().add(span);
+            service.spans.add(span);
         }
     }
 

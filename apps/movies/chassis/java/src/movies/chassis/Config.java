@@ -29,11 +29,15 @@ public final class Config {
     private final String file;
     private final Map<String, String> values = new LinkedHashMap<>();
     private final Set<String> seen = new HashSet<>();
-    private final int id;
-    private final int instance;
-    private final int threads;
-    private final int queue;
-    private final InetSocketAddress listen;
+    public final String service;
+    final int id;
+    public final int instance;
+    public final InetSocketAddress listen;
+    /** As it is written in the file. */
+    public final String listenText;
+    public final int threads;
+    public final int queue;
+    final String spans;
 
     public static Config read(Path file) throws ConfigError {
         try {
@@ -56,11 +60,14 @@ public final class Config {
         for (String key : NEEDED) {
             value(key);
         }
+        service = value("service");
         id = number("id", 0, MOST_NUMBER);
         instance = number("instance", 0, MOST_NUMBER);
         threads = number("threads", 1, MOST_THREADS);
         queue = number("queue", 1, MOST_NUMBER);
-        listen = address("listen", value("listen"));
+        listenText = value("listen");
+        listen = address("listen", listenText);
+        spans = value("spans");
         if (!SECRET.matcher(secret()).matches()) {
             // The value itself does not go into a log.
             throw new ConfigError(file + ": `secret` takes 64 hex digits or nothing");
@@ -93,43 +100,10 @@ public final class Config {
         }
     }
 
-    public String service() {
-        return values.get("service");
-    }
-
-    public int id() {
-        return id;
-    }
-
-    public int instance() {
-        return instance;
-    }
-
-    public InetSocketAddress listen() {
-        return listen;
-    }
-
-    /** As it is written in the file. */
-    public String listenText() {
-        return values.get("listen");
-    }
-
-    public int threads() {
-        return threads;
-    }
-
-    public int queue() {
-        return queue;
-    }
-
-    public String spans() {
-        return values.get("spans");
-    }
-
     /** Errors: `ConfigError` if it is empty. */
     public String neededSecret() throws ConfigError {
         if (secret().isEmpty()) {
-            throw new ConfigError(file + ": `secret` takes 64 hex digits, which " + service() + " needs");
+            throw new ConfigError(file + ": `secret` takes 64 hex digits, which " + service + " needs");
         }
         return secret();
     }
@@ -141,7 +115,7 @@ public final class Config {
     /** The folder of the data files. Errors: `ConfigError` if it is empty. */
     public Path neededData() throws ConfigError {
         if (values.get("data").isEmpty()) {
-            throw new ConfigError(file + ": `data` takes the folder of the data files, which " + service() + " needs");
+            throw new ConfigError(file + ": `data` takes the folder of the data files, which " + service + " needs");
         }
         return Path.of(values.get("data"));
     }

@@ -21,13 +21,18 @@ final class Counters {
     final LongAdder cacheMisses = new LongAdder();
     final LongAdder cacheErrors = new LongAdder();
 
-    void count(Outcome outcome) {
-        switch (outcome) {
+    /** Counts a request by its server's span. */
+    void count(Span span) {
+        requests.increment();
+        switch (span.outcome) {
             case REFUSED -> refused.increment();
             case FAILED -> errors.increment();
             case DEADLINE -> deadline.increment();
             case OK -> { }
         }
+        queueNs.add(span.stamps[1] - span.stamps[0]);
+        applicationNs.add(span.stamps[3] - span.stamps[2]);
+        processorNs.add(span.processorNs);
     }
 
     void appendTo(Map<String, Long> all) {

@@ -7,13 +7,13 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** The calls of one method of a callee. */
 final class Edge {
-    private final String callee;
-    private final int peer;
-    private final String name;
-    private final int method;
-    private final List<Pool<Connection>> replicas;
+    final String callee;
+    final int peer;
+    final String name;
+    final int method;
+    final Budget budget = new Budget();
+    private final List<Pool<Wire>> replicas;
     private final AtomicInteger turn;
-    private final Budget budget = new Budget();
     private final LongAdder calls = new LongAdder();
     private final LongAdder errors = new LongAdder();
     private final LongAdder ns = new LongAdder();
@@ -24,7 +24,7 @@ final class Edge {
     private final Histogram processor = new Histogram();
 
     /** The replicas and whose turn it is belong to all methods of the callee. */
-    Edge(String callee, int method, List<Pool<Connection>> replicas, AtomicInteger turn) {
+    Edge(String callee, int method, List<Pool<Wire>> replicas, AtomicInteger turn) {
         Registry.Row row = Registry.row(callee);
         this.callee = callee;
         this.peer = row.id();
@@ -35,7 +35,7 @@ final class Edge {
     }
 
     /** `key`: its hash selects the replica; null: replicas take turns. */
-    Pool<Connection> pick(String key) {
+    Pool<Wire> pick(String key) {
         int at = key != null ? Jump.shard(key, replicas.size()) : Math.floorMod(turn.getAndIncrement(), replicas.size());
         return replicas.get(at);
     }
@@ -64,25 +64,5 @@ final class Edge {
         queue.appendTo(all, prefix + ".queue");
         application.appendTo(all, prefix + ".application");
         processor.appendTo(all, prefix + ".cpu");
-    }
-
-    String callee() {
-        return callee;
-    }
-
-    int peer() {
-        return peer;
-    }
-
-    String name() {
-        return name;
-    }
-
-    int method() {
-        return method;
-    }
-
-    Budget budget() {
-        return budget;
     }
 }

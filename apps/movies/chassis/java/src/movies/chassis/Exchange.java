@@ -43,15 +43,10 @@ final class Exchange {
             throw new BadFrame();
         }
         span.bytesIn = 4 + bytes.length;
-        method = server.service().row().methods().indexOf(head.name());
+        method = server.service.row.methods().indexOf(head.name());
         long given = Request.decimal(frame.pairs().get("d"));
         givenMs = given < 0 ? Request.USUAL_DEADLINE_MS : given;
-        trace = Trace.parse(frame.pairs().get("traceparent"));
-        if (trace != null && trace.sampled()) {
-            span.parent = trace.span();
-            span.span = Trace.newSpan();
-            trace = trace.withSpan(span.span);
-        }
+        trace = span.within(Trace.parse(frame.pairs().get("traceparent")));
     }
 
     boolean isOfChassis() {
@@ -102,7 +97,7 @@ final class Exchange {
     private void process() throws TException {
         ProcessFunction<?, ? extends TBase<?, ?>> function = server.function(head.name());
         if (function == null) {
-            String what = "`" + head.name() + "` is not a method of " + server.service().config().service();
+            String what = "`" + head.name() + "` is not a method of " + server.service.config.service;
             write(new TApplicationException(TApplicationException.UNKNOWN_METHOD, what));
             return;
         }
@@ -118,13 +113,13 @@ final class Exchange {
         TBase result = null;
         TApplicationException failure = null;
         try {
-            result = function.getResult(server.handler(), arguments);
+            result = function.getResult(server.handler, arguments);
         } catch (Failure known) {
             span.outcome = Outcome.of(known);
             failure = known;
         } catch (TException | RuntimeException | StackOverflowError | OutOfMemoryError error) {
             span.outcome = Outcome.FAILED;
-            server.service().log().error("a handler failed", "method", head.name(), "error", error.toString());
+            server.service.log.error("a handler failed", "method", head.name(), "error", error.toString());
             failure = new TApplicationException(TApplicationException.INTERNAL_ERROR, "internal: " + error);
         }
         span.stamps[3] = Clock.now();
@@ -159,13 +154,8 @@ final class Exchange {
         span.fill();
         long queue = span.stamps[1] - span.stamps[0];
         long application = span.stamps[3] - span.stamps[2];
-        Counters counters = server.service().counts();
         if (method >= 0) {
-            counters.requests.increment();
-            counters.count(span.outcome);
-            counters.queueNs.add(queue);
-            counters.applicationNs.add(application);
-            counters.processorNs.add(span.processorNs);
+            server.service.counts.count(span);
         }
         ByteBuffer answer = frame.hasHeader()
                 ? Frame.withHeader(frame.sequence(), out.get(), out.len(), "s", queue + "," + application + "," + span.processorNs)
@@ -180,7 +170,7 @@ final class Exchange {
         if (method >= 0 && trace != null && trace.sampled()) {
             span.method = method;
             span.trace = trace;
-            server.service().spans().add(span);
+            server.service.spans.add(span);
         }
         server.finished(this);
         peer.finish();

@@ -4,14 +4,13 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.thrift.TException;
 
 /** PostgreSQL by JDBC, in shards. */
@@ -26,9 +25,9 @@ final class JdbcStore implements Store {
         this.name = domain + "-db";
         this.peer = Registry.row(name).id();
         String key = "store." + domain;
-        for (String text : service.config().texts(key)) {
+        for (String text : service.config.texts(key)) {
             StoreAddress address = StoreAddress.parse(key, text);
-            shards.add(new Pool<>(name, service.config().threads(), deadline -> Session.open(address, deadline), Session::isAlive));
+            shards.add(new Pool<>(name, service.config.threads, deadline -> Session.open(address, deadline), Session::isAlive));
         }
     }
 
@@ -37,49 +36,51 @@ final class JdbcStore implements Store {
         for (Pool<Session> shard : shards) {
             try {
                 askOnce(shard, Request.current().deadline, new StoreSpan(service, peer, Span.StoreMethod.GET),
-                        connection -> select(connection, "(SELECT 'a' AS id, '{\"a\":1}'::jsonb AS doc) AS warm", List.of("a")))
-                        .values().forEach(Documents::parse);
+                        sql -> sql.rows("SELECT '{\"a\":1}'::jsonb::text WHERE 'a' = ANY (?)", row -> row.getString(1), sql.array(List.of("a"))))
+                        .forEach(Documents::parse);
             } catch (IOException | SQLException | Failure later) {
-                service.log().info("a store is not there yet", "store", name, "error", later.getMessage());
+                service.log.info("a store is not there yet", "store", name, "error", later.getMessage());
             }
         }
     }
 
     @Override
     public Map<String, String> getMany(String table, List<String> ids) throws Failure {
-        Map<Integer, List<String>> parts = new TreeMap<>();
-        for (String id : ids) {
-            parts.computeIfAbsent(shardOf(id), shard -> new ArrayList<>()).add(id);
-        }
-        Map<String, String> found = new HashMap<>();
-        for (Map.Entry<Integer, List<String>> part : parts.entrySet()) {
-            Span.StoreMethod method = ids.size() == 1 ? Span.StoreMethod.GET : Span.StoreMethod.GET_MANY;
-            found.putAll(ask(method, part.getKey(), connection -> select(connection, table, part.getValue())));
-        }
-        return found;
+        return many("SELECT id, doc::text FROM " + table + " WHERE id = ANY (?)", ids, row -> row.getString(2));
     }
 
-    private static Map<String, String> select(Connection connection, String table, List<String> ids) throws SQLException {
-        Map<String, String> found = new HashMap<>();
-        try (PreparedStatement statement = connection.prepareStatement("SELECT id, doc::text FROM " + table + " WHERE id = ANY (?)")) {
-            statement.setArray(1, connection.createArrayOf("text", ids.toArray()));
-            try (ResultSet rows = statement.executeQuery()) {
-                while (rows.next()) {
-                    found.put(rows.getString(1), rows.getString(2));
-                }
-            }
+    @Override
+    public Map<String, byte[]> getBytes(String table, List<String> ids) throws Failure {
+        return many("SELECT id, data FROM " + table + " WHERE id = ANY (?)", ids, row -> row.getBytes(2));
+    }
+
+    private <T> Map<String, T> many(String text, List<String> ids, Sql.Column<T> value) throws Failure {
+        Map<Integer, List<String>> parts = ids.stream().collect(Collectors.groupingBy(this::shardOf, TreeMap::new, Collectors.toList()));
+        Span.StoreMethod method = ids.size() == 1 ? Span.StoreMethod.GET : Span.StoreMethod.GET_MANY;
+        Map<String, T> found = new HashMap<>();
+        for (Map.Entry<Integer, List<String>> part : parts.entrySet()) {
+            ask(method, part.getKey(), sql ->
+                    sql.rows(text, row -> found.put(row.getString(1), value.of(row)), sql.array(part.getValue())));
         }
         return found;
     }
 
     @Override
     public List<String> page(String table, String owner, String by, int start, int n) throws Failure {
-        return ask(Span.StoreMethod.GET_MANY, shardOf(owner), connection -> JdbcRows.page(connection, table, owner, by, start, n));
+        return owned("doc::text", table, owner, " ORDER BY (doc->>?)::bigint DESC, id LIMIT ? OFFSET ?", by, n, start);
     }
 
     @Override
     public List<String> ofOwner(String table, String owner) throws Failure {
-        return ask(Span.StoreMethod.GET_MANY, shardOf(owner), connection -> JdbcRows.ofOwner(connection, table, owner));
+        return owned("split_part(id, '#', 2)", table, owner, "");
+    }
+
+    private List<String> owned(String what, String table, String owner, String more, Object... values) throws Failure {
+        // A range of the primary key, since databases are made with an order by code points, in which `$` follows `#`.
+        String text = "SELECT " + what + " FROM " + table + " WHERE id > ? AND id < ?" + more;
+        List<Object> all = new ArrayList<>(List.of(owner + "#", owner + "$"));
+        all.addAll(List.of(values));
+        return ask(Span.StoreMethod.GET_MANY, shardOf(owner), sql -> sql.rows(text, row -> row.getString(1), all.toArray()));
     }
 
     @Override
@@ -93,48 +94,46 @@ final class JdbcStore implements Store {
         return change(Span.StoreMethod.UPDATE, key, statement, values);
     }
 
-    private int change(Span.StoreMethod method, String key, String text, Object... values) throws Failure {
-        return ask(method, shardOf(key), connection -> {
-            try (PreparedStatement statement = connection.prepareStatement(text)) {
-                for (int at = 0; at < values.length; at++) {
-                    statement.setObject(at + 1, values[at]);
-                }
-                return statement.executeUpdate();
-            }
-        });
-    }
-
-    @Override
-    public Map<String, byte[]> getBytes(String table, List<String> ids) throws Failure {
-        Map<Integer, List<String>> parts = new TreeMap<>();
-        for (String id : ids) {
-            parts.computeIfAbsent(shardOf(id), shard -> new ArrayList<>()).add(id);
-        }
-        Map<String, byte[]> found = new HashMap<>();
-        for (Map.Entry<Integer, List<String>> part : parts.entrySet()) {
-            Span.StoreMethod method = ids.size() == 1 ? Span.StoreMethod.GET : Span.StoreMethod.GET_MANY;
-            found.putAll(ask(method, part.getKey(), connection -> JdbcRows.bytes(connection, table, part.getValue())));
-        }
-        return found;
-    }
-
-    @Override
-    public long next(String sequence) throws Failure {
-        return ask(Span.StoreMethod.UPDATE, 0, connection -> JdbcRows.next(connection, sequence));
-    }
-
     @Override
     public void delete(String table, String id) throws Failure {
         change(Span.StoreMethod.DELETE, id, "DELETE FROM " + table + " WHERE id = ?", id);
     }
 
+    private int change(Span.StoreMethod method, String key, String text, Object... values) throws Failure {
+        return ask(method, shardOf(key), sql -> sql.change(text, values));
+    }
+
+    @Override
+    public long next(String sequence) throws Failure {
+        return ask(Span.StoreMethod.UPDATE, 0, sql -> sql.rows("SELECT nextval(?::regclass)", row -> row.getLong(1), sequence)).get(0);
+    }
+
     @Override
     public <T> T together(String key, Steps<T> steps) throws TException {
-        return ask(Span.StoreMethod.UPDATE, shardOf(key), connection -> JdbcRows.together(connection, steps)).get();
+        return ask(Span.StoreMethod.UPDATE, shardOf(key), sql -> together(sql, steps)).get();
+    }
+
+    /** Returns refusals of the steps, too, since the connection stays usable. */
+    private static <T> Later.Done<T> together(Sql sql, Steps<T> steps) throws SQLException {
+        sql.connection().setAutoCommit(false);
+        boolean isKept = false;
+        try {
+            T value = steps.run(sql);
+            sql.connection().commit();
+            isKept = true;
+            return new Later.Done<>(value, null);
+        } catch (TException refused) {
+            return new Later.Done<>(null, refused);
+        } finally {
+            if (!isKept) {
+                sql.connection().rollback();
+            }
+            sql.connection().setAutoCommit(true);
+        }
     }
 
     private interface Work<T> {
-        T run(Connection connection) throws SQLException;
+        T run(Sql sql) throws SQLException;
     }
 
     /** Buckets `ID#k` are on their owner's shard. */
@@ -173,20 +172,19 @@ final class JdbcStore implements Store {
     private static <T> T askOnce(Pool<Session> pool, long deadline, StoreSpan span, Work<T> work)
             throws IOException, SQLException, Failure {
         Session session = pool.take(deadline);
-        span.begin(session.socket.wire());
+        span.begin(session.socket.wire);
         boolean isSound = false;
-        SQLException why = null;
         try {
-            session.socket.setDeadline(deadline);
-            T result = work.run(session.connection);
+            session.socket.deadline = deadline;
+            T result = work.run(new Sql(session.connection));
             isSound = true;
             return result;
         } catch (SQLException error) {
-            why = error;
+            isSound = !isLost(error);
             throw error;
         } finally {
-            span.took(session.socket.wire());
-            if (isSound || why != null && !isBroken(why)) {
+            span.took(session.socket.wire);
+            if (isSound) {
                 pool.keep(session);
             } else {
                 // If only the time was up, the other connections may still be good.
@@ -195,15 +193,10 @@ final class JdbcStore implements Store {
         }
     }
 
-    /** Whether the connection is of no more use. Classes 08 and 57P. Source: PostgreSQL 15, appendix A. */
-    private static boolean isBroken(SQLException error) {
-        String state = error.getSQLState();
-        return state == null || state.startsWith("08") || state.startsWith("57P");
-    }
-
-    /** Whether the same question may get an answer on another connection. */
+    /** Whether the connection is of no more use, so that another may answer. Classes 08 and 57P. Source: PostgreSQL 15, appendix A. */
     private static boolean isLost(Exception error) {
-        return error instanceof IOException || error instanceof SQLException said && isBroken(said);
+        String state = error instanceof SQLException said ? said.getSQLState() : null;
+        return state == null || state.startsWith("08") || state.startsWith("57P");
     }
 
     private Failure failure(Exception error, long deadline) {
@@ -213,12 +206,8 @@ final class JdbcStore implements Store {
             return new Failure.DeadlineSpent(name + " did not answer in time");
         }
         String what = String.valueOf(error.getMessage()).lines().findFirst().orElse("");
-        service.log().error("a store failed", "store", name, "error", what);
+        service.log.error("a store failed", "store", name, "error", what);
         return new Failure.Unavailable(name + ": " + what);
-    }
-
-    void close() {
-        shards.forEach(Pool::close);
     }
 
     /** A connection of the driver, and the socket below. */
@@ -234,7 +223,7 @@ final class JdbcStore implements Store {
         }
 
         boolean isAlive() {
-            return socket.wire().isAlive();
+            return socket.wire.isAlive();
         }
 
         @Override

@@ -32,9 +32,8 @@ final class Memcached implements Cache {
     Memcached(Service service, String domain) throws ConfigError {
         this.service = service;
         this.peer = Registry.row(domain + "-cache").id();
-        for (InetSocketAddress address : service.config().addresses("cache." + domain)) {
-            String text = address.getHostString() + ":" + address.getPort();
-            shards.add(new Pool<>(text, Pool.CALLEE, deadline -> Wire.connect(address, deadline), Wire::isAlive));
+        for (InetSocketAddress address : service.config.addresses("cache." + domain)) {
+            shards.add(Pool.to(address));
         }
     }
 
@@ -57,8 +56,8 @@ final class Memcached implements Cache {
             });
         });
         found.keySet().retainAll(keys);
-        service.counts().cacheHits.add(found.size());
-        service.counts().cacheMisses.add(keys.size() - found.size());
+        service.counts.cacheHits.add(found.size());
+        service.counts.cacheMisses.add(keys.size() - found.size());
         return found;
     }
 
@@ -137,13 +136,9 @@ final class Memcached implements Cache {
             pool.keep(wire);
         } catch (IOException | Failure error) {
             why = error;
-            service.counts().cacheErrors.increment();
-            service.log().error("a cache failed", "address", pool.address(), "error", error.getMessage());
+            service.counts.cacheErrors.increment();
+            service.log.error("a cache failed", "address", pool.address, "error", error.getMessage());
         }
         span.end(why);
-    }
-
-    void close() {
-        shards.forEach(Pool::close);
     }
 }

@@ -12,8 +12,8 @@ final class Peer {
 
     private final Server server;
     private final SocketChannel channel;
+    private final SelectionKey key;
     private final Inbox inbox = new Inbox();
-    private SelectionKey key;
     private boolean isBusy;
     private boolean isAdvancing;
     private boolean hasEnded;
@@ -21,12 +21,9 @@ final class Peer {
     private ByteBuffer rest;
     private Runnable written;
 
-    Peer(Server server, SocketChannel channel) {
+    Peer(Server server, SocketChannel channel, SelectionKey key) {
         this.server = server;
         this.channel = channel;
-    }
-
-    void register(SelectionKey key) {
         this.key = key;
     }
 

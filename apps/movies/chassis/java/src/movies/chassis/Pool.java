@@ -2,6 +2,7 @@ package movies.chassis;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
@@ -9,16 +10,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /** Keeps connections to one address, which are made when they are needed. */
-final class Pool<T extends Closeable> implements Closeable {
+final class Pool<T extends Closeable> {
     /** Of connections to one callee. Source of these: the contract of the application. */
-    static final int CALLEE = 8;
+    private static final int CALLEE = 8;
     private static final long LONGEST_WAIT_NS = TimeUnit.SECONDS.toNanos(1);
 
     interface Connector<T> {
         T connect(long deadline) throws IOException, Failure;
     }
 
-    private final String address;
+    final String address;
     private final int size;
     private final Connector<T> connector;
     private final Predicate<T> isAlive;
@@ -34,8 +35,10 @@ final class Pool<T extends Closeable> implements Closeable {
         this.places = new Semaphore(size, true);
     }
 
-    String address() {
-        return address;
+    /** Of connections to a callee or a cache. */
+    static Pool<Wire> to(InetSocketAddress address) {
+        String text = address.getHostString() + ":" + address.getPort();
+        return new Pool<>(text, CALLEE, deadline -> Wire.connect(address, deadline), Wire::isAlive);
     }
 
     /** Waits for a connection. Give it back with `keep` or `lose`. Errors: `IOException` if it cannot connect. */
@@ -93,15 +96,12 @@ final class Pool<T extends Closeable> implements Closeable {
     void lose(T one, boolean others) {
         closeQuietly(one);
         if (others) {
-            close();
+            synchronized (this) {
+                idle.forEach(Pool::closeQuietly);
+                idle.clear();
+            }
         }
         places.release();
-    }
-
-    @Override
-    public synchronized void close() {
-        idle.forEach(Pool::closeQuietly);
-        idle.clear();
     }
 
     private static void closeQuietly(Closeable one) {

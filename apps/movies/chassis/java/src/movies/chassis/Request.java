@@ -62,7 +62,7 @@ public final class Request {
     }
 
     /** Work that is a part of this request. */
-    interface Work<T> {
+    public interface Work<T> {
         T run() throws TException;
     }
 

@@ -60,10 +60,10 @@ public final class Run {
                 throw new ConfigError("usage: movies-" + name + " CONFIGFILE");
             }
             Config config = Config.read(Path.of(arguments[0]));
-            if (!config.service().equals(name)) {
-                throw new ConfigError("`service` is `" + config.service() + "`, and this program is that of " + name);
+            if (!config.service.equals(name)) {
+                throw new ConfigError("`service` is `" + config.service + "`, and this program is that of " + name);
             }
-            log = new Log(name, config.instance());
+            log = new Log(name, config.instance);
             serve(config, log, opening);
         } catch (ConfigError | IOException | RuntimeException error) {
             log.error(error.getMessage() != null ? error.getMessage() : error.toString());
@@ -83,7 +83,7 @@ public final class Run {
         service.warm();
         awaitUpstreams(config);
         service.awaitSettled();
-        System.out.println("ready " + config.service() + " " + config.listenText());
+        System.out.println("ready " + config.service + " " + config.listenText);
         System.out.flush();
         Thread.currentThread().join();
     }
@@ -91,9 +91,9 @@ public final class Run {
     private static void end(Service service, Listener listener) {
         listener.end();
         try {
-            service.spans().close();
+            service.spans.close();
         } catch (IOException error) {
-            service.log().error("spans are lost: they cannot be written", "error", error.getMessage());
+            service.log.error("spans are lost: they cannot be written", "error", error.getMessage());
         }
         // A signal would otherwise be the exit code.
         Runtime.getRuntime().halt(0);

@@ -33,8 +33,8 @@ final class Server implements Run.Listener {
     /** How often is looked whether requests under way have ended. */
     private static final long LOOK_MS = 2;
 
-    private final Service service;
-    private final Object handler;
+    final Service service;
+    final Object handler;
     private final Map<String, ? extends ProcessFunction<?, ? extends TBase<?, ?>>> functions;
     private final Selector selector;
     private final ServerSocketChannel listener;
@@ -50,14 +50,14 @@ final class Server implements Run.Listener {
         this.service = service;
         this.handler = handler;
         this.functions = (Map) processor.getProcessMapView();
-        this.places = new AtomicInteger(service.config().threads() + service.config().queue());
+        this.places = new AtomicInteger(service.config.threads + service.config.queue);
         this.selector = Selector.open();
         this.listener = ServerSocketChannel.open();
         listener.setOption(StandardSocketOptions.SO_REUSEADDR, true);
         try {
-            listener.bind(service.config().listen(), BACKLOG);
+            listener.bind(service.config.listen, BACKLOG);
         } catch (IOException error) {
-            throw new IOException("`listen` " + service.config().listenText() + ": " + error.getMessage(), error);
+            throw new IOException("`listen` " + service.config.listenText + ": " + error.getMessage(), error);
         }
         listener.configureBlocking(false);
         listener.register(selector, SelectionKey.OP_ACCEPT);
@@ -66,7 +66,7 @@ final class Server implements Run.Listener {
     @Override
     public void start() {
         daemon("loop", this::loop);
-        for (int worker = 0; worker < service.config().threads(); worker++) {
+        for (int worker = 0; worker < service.config.threads; worker++) {
             daemon("worker-" + worker, this::work);
         }
     }
@@ -83,7 +83,7 @@ final class Server implements Run.Listener {
             try {
                 selector.select(key -> onReady(key, buffer));
             } catch (IOException error) {
-                service.log().error("connections cannot be watched", "error", error.getMessage());
+                service.log.error("connections cannot be watched", "error", error.getMessage());
             }
         }
     }
@@ -100,7 +100,7 @@ final class Server implements Run.Listener {
                 peer.onReady(buffer);
             }
         } catch (OutOfMemoryError | RuntimeException error) {
-            service.log().error("a connection was closed", "error", error.toString());
+            service.log.error("a connection was closed", "error", error.toString());
             if (peer != null) {
                 countBadFrame();
                 peer.close();
@@ -115,19 +115,20 @@ final class Server implements Run.Listener {
                 return;
             }
             if (peers.size() >= MOST_PEERS) {
-                service.log().error("a connection was refused: there are too many", "limit", MOST_PEERS);
+                service.log.error("a connection was refused: there are too many", "limit", MOST_PEERS);
                 channel.close();
                 return;
             }
-            service.counts().connections.increment();
+            service.counts.connections.increment();
             channel.configureBlocking(false);
             channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-            Peer peer = new Peer(this, channel);
+            SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+            Peer peer = new Peer(this, channel, key);
+            key.attach(peer);
             peers.add(peer);
-            peer.register(channel.register(selector, SelectionKey.OP_READ, peer));
         } catch (IOException error) {
             if (!isDraining) {
-                service.log().error("a connection cannot be accepted", "error", error.getMessage());
+                service.log.error("a connection cannot be accepted", "error", error.getMessage());
             }
         }
     }
@@ -145,8 +146,8 @@ final class Server implements Run.Listener {
             exchange.answerAtOnce();
         } else if (places.getAndDecrement() <= 0) {
             places.incrementAndGet();
-            service.counts().overloaded.increment();
-            exchange.refuse(new Failure.Overloaded(service.config().queue() + " requests wait already"));
+            service.counts.overloaded.increment();
+            exchange.refuse(new Failure.Overloaded(service.config.queue + " requests wait already"));
             exchange.answer();
         } else {
             queue.add(exchange);
@@ -160,7 +161,7 @@ final class Server implements Run.Listener {
                 try {
                     exchange.work();
                 } catch (RuntimeException | OutOfMemoryError error) {
-                    service.log().error("a request was given up", "error", error.toString());
+                    service.log.error("a request was given up", "error", error.toString());
                     exchange.closeBad();
                 } finally {
                     places.incrementAndGet();
@@ -184,7 +185,7 @@ final class Server implements Run.Listener {
     }
 
     void countBadFrame() {
-        service.counts().badFrames.increment();
+        service.counts.badFrames.increment();
     }
 
     boolean isDraining() {
@@ -199,7 +200,7 @@ final class Server implements Run.Listener {
             // The descriptor is released when the loop has seen it.
             selector.wakeup();
         } catch (IOException error) {
-            service.log().error("the listening socket cannot be closed", "error", error.getMessage());
+            service.log.error("the listening socket cannot be closed", "error", error.getMessage());
         }
         // Requests already received are answered; then callers see the end at once, and turn to another instance.
         ByteBuffer buffer = ByteBuffer.allocateDirect(Wire.PART);
@@ -213,19 +214,11 @@ final class Server implements Run.Listener {
             Thread.currentThread().interrupt();
         }
         if (!begun.isEmpty()) {
-            service.log().error("requests were left at the end", "requests", begun.size());
+            service.log.error("requests were left at the end", "requests", begun.size());
         }
     }
 
     ProcessFunction<?, ? extends TBase<?, ?>> function(String name) {
         return functions.get(name);
-    }
-
-    Object handler() {
-        return handler;
-    }
-
-    Service service() {
-        return service;
     }
 }

@@ -12,11 +12,11 @@ import org.apache.thrift.TServiceClientFactory;
 
 /** The context of handlers: configuration, upstreams and stores. It answers the methods of every service. */
 public final class Service implements Chassis.Iface {
-    private final Config config;
-    private final Log log;
-    private final Counters counts = new Counters();
-    private final Spans spans;
-    private final Registry.Row row;
+    public final Config config;
+    public final Log log;
+    final Counters counts = new Counters();
+    final Spans spans;
+    final Registry.Row row;
     private final Runnable onDrain;
     private final List<Upstream<?>> upstreams = new ArrayList<>();
     private final List<JdbcStore> stores = new ArrayList<>();
@@ -26,7 +26,7 @@ public final class Service implements Chassis.Iface {
     Service(Config config, Log log, Runnable onDrain) throws IOException {
         this.config = config;
         this.log = log;
-        this.row = Registry.row(config.service());
+        this.row = Registry.row(config.service);
         this.onDrain = onDrain;
         this.spans = new Spans(config, log);
     }
@@ -97,25 +97,5 @@ public final class Service implements Chassis.Iface {
     @Override
     public void drain() {
         onDrain.run();
-    }
-
-    public Config config() {
-        return config;
-    }
-
-    public Log log() {
-        return log;
-    }
-
-    Counters counts() {
-        return counts;
-    }
-
-    Spans spans() {
-        return spans;
-    }
-
-    Registry.Row row() {
-        return row;
     }
 }

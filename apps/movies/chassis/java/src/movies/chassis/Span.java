@@ -47,6 +47,16 @@ final class Span {
         this.kind = kind;
     }
 
+    /** Becomes a part of a request's trace, which may be null. Returns it with this span in place of the caller's, if spans of it are written. */
+    Trace within(Trace given) {
+        if (given == null || !given.sampled()) {
+            return given;
+        }
+        parent = given.span();
+        span = Trace.newSpan();
+        return given.withSpan(span);
+    }
+
     /** Gives a stamp that was not reached the one before it. */
     void fill() {
         for (int at = 1; at < stamps.length; at++) {

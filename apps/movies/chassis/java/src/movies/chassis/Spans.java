@@ -24,14 +24,14 @@ final class Spans implements AutoCloseable {
 
     /** Writes no spans if the configuration names no file. */
     Spans(Config config, Log log) throws IOException {
-        this.service = config.id();
-        this.instance = config.instance();
+        this.service = config.id;
+        this.instance = config.instance;
         this.log = log;
-        if (config.spans().isEmpty()) {
+        if (config.spans.isEmpty()) {
             file = null;
             return;
         }
-        file = FileChannel.open(Path.of(config.spans()), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        file = FileChannel.open(Path.of(config.spans), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         String bootId = Files.readString(BOOT_ID).strip();
         write(Span.head(service, instance, bootId, Clock.wallOffset(), ProcessHandle.current().pid()));
         Thread flusher = new Thread(this::flushOften, "spans");

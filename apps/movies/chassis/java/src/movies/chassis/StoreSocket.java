@@ -9,20 +9,12 @@ import java.nio.ByteBuffer;
 
 /** A socket for PostgreSQL's driver. Each read and write has a deadline. */
 final class StoreSocket extends Socket {
-    private final Wire wire;
+    final Wire wire;
     /** Units: ns of CLOCK_MONOTONIC. */
-    private volatile long deadline;
+    volatile long deadline;
 
     StoreSocket(Wire wire, long deadline) {
         this.wire = wire;
-        this.deadline = deadline;
-    }
-
-    Wire wire() {
-        return wire;
-    }
-
-    void setDeadline(long deadline) {
         this.deadline = deadline;
     }
 

@@ -18,16 +18,16 @@ final class StoreSpan {
     /** Starts the measurement: the pool has provided the connection. */
     void begin(Wire wire) {
         span.stamps[1] = Clock.now();
-        bytesInBefore = wire.bytesIn();
-        bytesOutBefore = wire.bytesOut();
+        bytesInBefore = wire.bytesIn;
+        bytesOutBefore = wire.bytesOut;
     }
 
     /** The answer was read from the connection. */
     void took(Wire wire) {
-        span.stamps[3] = wire.wroteAt();
-        span.stamps[4] = wire.answeredAt();
-        span.bytesIn = wire.bytesIn() - bytesInBefore;
-        span.bytesOut = wire.bytesOut() - bytesOutBefore;
+        span.stamps[3] = wire.wroteAt;
+        span.stamps[4] = wire.answeredAt;
+        span.bytesIn = wire.bytesIn - bytesInBefore;
+        span.bytesOut = wire.bytesOut - bytesOutBefore;
     }
 
     void retried() {
@@ -43,6 +43,6 @@ final class StoreSpan {
         span.trace = request.trace;
         span.parent = request.trace.span();
         span.span = Trace.newSpan();
-        service.spans().add(span);
+        service.spans.add(span);
     }
 }

@@ -1,5 +1,6 @@
 package movies.chassis;
 
+import java.util.HexFormat;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** Content of a request header `traceparent`. */
@@ -35,16 +36,7 @@ record Trace(long high, long low, long span, boolean sampled) {
 
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder(55).append("00-");
-        hex(text, high);
-        hex(text, low);
-        hex(text.append('-'), span);
-        return text.append(sampled ? "-01" : "-00").toString();
-    }
-
-    private static void hex(StringBuilder text, long number) {
-        for (int shift = 60; shift >= 0; shift -= 4) {
-            text.append(Character.forDigit((int) (number >>> shift) & 15, 16));
-        }
+        HexFormat hex = HexFormat.of();
+        return "00-" + hex.toHexDigits(high) + hex.toHexDigits(low) + "-" + hex.toHexDigits(span) + (sampled ? "-01" : "-00");
     }
 }

@@ -70,7 +70,7 @@ final class UnderWay {
         while (keys.containsKey(wanted) && keys.size() > 1) {
             long left = Long.MAX_VALUE;
             for (Call call : keys.keySet()) {
-                left = Math.min(left, Request.left(call.deadline()));
+                left = Math.min(left, Request.left(call.deadline));
             }
             try {
                 selector.select(key -> come.add(key.attachment()), Math.max(0, left) / Clock.NS_PER_MS + 1);
@@ -78,7 +78,7 @@ final class UnderWay {
                 return;
             }
             for (Call call : List.copyOf(keys.keySet())) {
-                if (come.contains(call) || Request.left(call.deadline()) <= 0) {
+                if (come.contains(call) || Request.left(call.deadline) <= 0) {
                     call.take();
                 }
             }

@@ -34,7 +34,7 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     private final String name;
     private final long limitNs;
     private final TServiceClientFactory<C> clients;
-    private final List<Pool<Connection>> replicas = new ArrayList<>();
+    private final List<Pool<Wire>> replicas = new ArrayList<>();
     private final Map<String, Halves> methods = new HashMap<>();
     private final boolean isSharded;
     /** Null for a service that is needed. */
@@ -45,18 +45,17 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
         this.name = name;
         this.clients = clients;
         this.isSharded = Registry.isSharded(name);
-        this.breaker = service.config().isOptional(name) ? new Breaker() : null;
-        this.limitNs = service.config().limitOf(name) * Clock.NS_PER_MS;
-        for (InetSocketAddress address : service.config().addresses("upstream." + name)) {
-            String text = address.getHostString() + ":" + address.getPort();
-            replicas.add(new Pool<>(text, Pool.CALLEE, deadline -> new Connection(address, deadline), one -> one.wire().isAlive()));
+        this.breaker = service.config.isOptional(name) ? new Breaker() : null;
+        this.limitNs = service.config.limitOf(name) * Clock.NS_PER_MS;
+        for (InetSocketAddress address : service.config.addresses("upstream." + name)) {
+            replicas.add(Pool.to(address));
         }
         AtomicInteger turn = new AtomicInteger();
         Class<?> client = clients.getClass().getDeclaringClass();
         List<String> names = Registry.row(name).methods();
         for (int place = 0; place < names.size(); place++) {
             Edge edge = new Edge(name, place, replicas, turn);
-            methods.put(names.get(place), new Halves(edge, half(client, SEND + edge.name()), half(client, RECEIVE + edge.name())));
+            methods.put(names.get(place), new Halves(edge, half(client, SEND + edge.name), half(client, RECEIVE + edge.name)));
         }
     }
 
@@ -114,7 +113,7 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
                 run(halves.send, clients.getClient(Codec.writer(out)), values);
                 out.reset();
                 TProtocol to = Codec.writer(out);
-                to.writeMessageBegin(new TMessage(halves.edge.name(), TMessageType.REPLY, 0));
+                to.writeMessageBegin(new TMessage(halves.edge.name, TMessageType.REPLY, 0));
                 to.writeFieldStop();
                 ByteBuffer answer = Frame.withHeader(1, out.get(), out.len(), "s", "0,0,0", "traceparent", String.valueOf(traced.trace));
                 byte[] body = new byte[answer.remaining() - 4];
@@ -151,9 +150,5 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
             breaker.appendTo(all, "breaker." + name);
         }
         methods.values().forEach(halves -> halves.edge.appendTo(all));
-    }
-
-    void close() {
-        replicas.forEach(Pool::close);
     }
 }

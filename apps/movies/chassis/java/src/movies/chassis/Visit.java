@@ -6,11 +6,6 @@ import org.apache.thrift.TException;
 
 /** A request that comes in another way than by a frame, such as HTTP: its deadline, its span and its counters. */
 public final class Visit {
-    /** A part of the program that works on a request. */
-    public interface Work<T> {
-        T run() throws TException;
-    }
-
     private final Service service;
     /** -1: neither counted nor traced. */
     private final int method;
@@ -27,27 +22,21 @@ public final class Visit {
      */
     public Visit(Service service, String method, String traceparent, long cameAt) {
         this.service = service;
-        this.method = service.row().methods().indexOf(method);
+        this.method = service.row.methods().indexOf(method);
         span.stamps[0] = cameAt;
         span.stamps[1] = Clock.now();
-        Trace given = this.method < 0 ? null : Trace.parse(traceparent);
-        if (given != null && given.sampled()) {
-            span.parent = given.span();
-            span.span = Trace.newSpan();
-            given = given.withSpan(span.span);
-        }
-        trace = given;
+        trace = span.within(this.method < 0 ? null : Trace.parse(traceparent));
     }
 
     /** Runs `work` once the method is known. `parts`: runs parts of the work in parallel, or null. */
-    public <T> T during(Executor parts, Work<T> work) throws TException {
+    public <T> T during(Executor parts, Request.Work<T> work) throws TException {
         long deadline = span.stamps[0] + Request.USUAL_DEADLINE_MS * Clock.NS_PER_MS;
         span.stamps[2] = Clock.now();
         try {
             if (span.stamps[2] >= deadline) {
                 throw new Failure.DeadlineSpent(Request.USUAL_DEADLINE_MS + " ms were spent before the request was begun");
             }
-            return new Request(deadline, trace, parts, partsNs).during(work::run);
+            return new Request(deadline, trace, parts, partsNs).during(work);
         } finally {
             span.stamps[3] = Clock.now();
         }
@@ -62,12 +51,7 @@ public final class Visit {
         span.bytesOut = bytesOut;
         span.processorNs = Clock.processor() - processorBefore + partsNs.sum();
         if (method >= 0) {
-            Counters counters = service.counts();
-            counters.requests.increment();
-            counters.count(span.outcome);
-            counters.queueNs.add(span.stamps[1] - span.stamps[0]);
-            counters.applicationNs.add(span.stamps[3] - span.stamps[2]);
-            counters.processorNs.add(span.processorNs);
+            service.counts.count(span);
         }
         return span.stamps[4] - span.stamps[0];
     }
@@ -78,12 +62,12 @@ public final class Visit {
         if (trace != null && trace.sampled()) {
             span.method = method;
             span.trace = trace;
-            service.spans().add(span);
+            service.spans.add(span);
         }
     }
 
     /** One more than are taken at a time was refused. */
     public static void refused(Service service) {
-        service.counts().overloaded.increment();
+        service.counts.overloaded.increment();
     }
 }

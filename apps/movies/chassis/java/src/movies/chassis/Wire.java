@@ -30,10 +30,12 @@ final class Wire implements Closeable {
     private final SelectionKey key;
     private final ByteBuffer buffer = ByteBuffer.allocate(BUFFERED).limit(0);
     /** When bytes were last written, and the first that came afterwards. Units: ns of CLOCK_MONOTONIC. */
-    private long wroteAt;
-    private long answeredAt;
-    private long bytesIn;
-    private long bytesOut;
+    long wroteAt;
+    long answeredAt;
+    long bytesIn;
+    long bytesOut;
+    /** Of the last question to a callee; there is at most one outstanding. */
+    int sequence;
 
     private Wire(SocketChannel channel, Selector selector, SelectionKey key) {
         this.channel = channel;
@@ -204,22 +206,6 @@ final class Wire implements Closeable {
                 throw new IOException("the service ends");
             }
         }
-    }
-
-    long wroteAt() {
-        return wroteAt;
-    }
-
-    long answeredAt() {
-        return answeredAt;
-    }
-
-    long bytesIn() {
-        return bytesIn;
-    }
-
-    long bytesOut() {
-        return bytesOut;
     }
 
     @Override

@@ -121,7 +121,7 @@ final class PartsTest {
     @Test
     void configurationIsRead() throws ConfigError {
         Config config = new Config("x.conf", CONFIG);
-        assertEquals(34567, config.listen().getPort());
+        assertEquals(34567, config.listen.getPort());
         assertEquals(2, config.addresses("upstream.videos").size());
         assertEquals(java.util.Set.of("videos"), config.neededUpstreams());
         assertEquals(20, config.limitOf("ads"));
