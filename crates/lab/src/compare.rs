@@ -28,7 +28,7 @@ use units::{SESSION_PERCENTILE, SessionFigure};
 
 pub use cells::rerun;
 pub use figures::studies;
-use loads::Pair;
+use loads::{Pair, Read};
 
 /// One of two results that are compared.
 #[derive(Clone, Copy, Debug)]
@@ -153,43 +153,50 @@ impl Pairing {
     }
 }
 
-/// Every figure of the response time at every load.
-fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
-    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
-    let series = |metric: Metric| ComparedSeries {
-        name: metric.words().into(),
-        points: pairs
-            .iter()
-            .map(|pair| pair.compare(&|trial: &Trial| metric.reading(trial), pairing))
-            .collect(),
-    };
+/// A figure with bars for each pair of values; axes by label and unit.
+fn bars(
+    (id, title): (&str, &str),
+    x: (&str, &str),
+    y: (&str, &str),
+    series: Vec<ComparedSeries>,
+) -> ComparedFigure {
+    let axis =
+        |(label, unit): (&str, &str)| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     ComparedFigure {
-        id: ComparedFigure::LOADS.into(),
-        title: "Response times".into(),
+        id: id.into(),
+        title: title.into(),
         kind: FigureKind::Bars,
-        x: axis("load", unit(pairs)),
-        y: axis("response time", "us"),
-        series: Metric::ALL.map(series).into(),
+        x: axis(x),
+        y: axis(y),
+        series,
         left_out: Vec::new(),
     }
 }
 
-fn processor_time_of(trial: &Trial) -> Reading {
-    Reading { undisturbed: None, served: trial.counters.get("server_cpu_us_per_request").copied() }
+/// What `read` gives, at every load.
+fn series(name: String, pairs: &[Pair<'_>], pairing: Pairing, read: Read<'_>) -> ComparedSeries {
+    ComparedSeries { name, points: pairs.iter().map(|pair| pair.compare(read, pairing)).collect() }
+}
+
+/// Every figure of the response time at every load.
+fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
+    let series = |metric: Metric| {
+        series(metric.words().into(), pairs, pairing, &|trial: &Trial| metric.reading(trial))
+    };
+    let all = Metric::ALL.map(series).into();
+    bars((ComparedFigure::LOADS, "Response times"), ("load", unit(pairs)), ("response time", "us"), all)
 }
 
 /// The processor time of the servers per request at every load; `None` where it is not known of both.
 fn processor_time(pairs: &[Pair<'_>], pairing: Pairing) -> Option<ComparedFigure> {
-    let points: Vec<_> = pairs.iter().map(|pair| pair.compare(&processor_time_of, pairing)).collect();
-    points.iter().any(|point| point.a.y.is_some() && point.b.y.is_some()).then(|| ComparedFigure {
-        id: ComparedFigure::CPU.into(),
-        title: "Processor time".into(),
-        kind: FigureKind::Bars,
-        x: Axis { label: "load".into(), unit: unit(pairs).into(), ..Axis::default() },
-        y: Axis { label: "processor time".into(), unit: "µs/request".into(), ..Axis::default() },
-        series: vec![ComparedSeries { name: ComparedFigure::CPU_SERIES.into(), points }],
-        left_out: Vec::new(),
-    })
+    let read = |trial: &Trial| Reading {
+        undisturbed: None,
+        served: trial.counters.get("server_cpu_us_per_request").copied(),
+    };
+    let series = series(ComparedFigure::CPU_SERIES.into(), pairs, pairing, &read);
+    let is_known = series.points.iter().any(|point| point.a.y.is_some() && point.b.y.is_some());
+    let (id, y) = ((ComparedFigure::CPU, "Processor time"), ("processor time", "µs/request"));
+    is_known.then(|| bars(id, ("load", unit(pairs)), y, vec![series]))
 }
 
 /// Unit of the loads.
@@ -199,41 +206,31 @@ fn unit(pairs: &[Pair<'_>]) -> &'static str {
 
 /// Session figures at every load, one of times and one of shares; figures that neither side measured are left out.
 fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
-    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |figure: SessionFigure| {
-        let of = move |trial: &Trial| {
+        let of = |trial: &Trial| {
             trial.sessions.as_ref()?;
             match figure.is_time {
                 true => trial.times_us(figure.name, SESSION_PERCENTILE),
                 false => trial.ratio(figure.name).map(|ratio| 100.0 * ratio),
             }
         };
-        let read = move |trial: &Trial| Reading { undisturbed: None, served: of(trial) };
         let percentile = if figure.is_time { format!(" p{SESSION_PERCENTILE}") } else { String::new() };
-        ComparedSeries {
-            name: format!("{}{percentile}", figure.words),
-            points: pairs.iter().map(|pair| pair.compare(&read, pairing)).collect(),
-        }
+        series(format!("{}{percentile}", figure.words), pairs, pairing, &|trial: &Trial| Reading {
+            undisturbed: None,
+            served: of(trial),
+        })
     };
     let kinds = [
-        (true, "sessions", "What sessions felt", axis("time", "us")),
-        (false, "session-shares", "What sessions missed", axis("share", "%")),
+        (true, ("sessions", "What sessions felt"), ("time", "us")),
+        (false, ("session-shares", "What sessions missed"), ("share", "%")),
     ];
-    let figure = |(is_time, id, title, y): (bool, &str, &str, Axis)| {
+    let figure = |(is_time, id, y): (bool, (&str, &str), (&str, &str))| {
         let all = SessionFigure::ALL.into_iter().filter(|figure| figure.is_time == is_time).map(series);
         let is_there = |series: &ComparedSeries| {
             series.points.iter().any(|point| point.a.y.is_some() || point.b.y.is_some())
         };
         let series: Vec<ComparedSeries> = all.filter(is_there).collect();
-        (!series.is_empty()).then(|| ComparedFigure {
-            id: id.into(),
-            title: title.into(),
-            kind: FigureKind::Bars,
-            x: axis("load", unit(pairs)),
-            y,
-            series,
-            left_out: Vec::new(),
-        })
+        (!series.is_empty()).then(|| bars(id, ("load", unit(pairs)), y, series))
     };
     kinds.into_iter().filter_map(figure).collect()
 }

@@ -1,10 +1,10 @@
 //! The two peaks, and the ratio that their intervals allow.
 
-use results::study::{Axis, FigureKind, Point, X};
+use results::study::{Point, X};
 use results::{ComparedFigure, ComparedSeries, MaxThroughput, Purpose, Ratio};
 use units::{Condition, QosBasis, ResponseTarget};
 
-use super::{Choice, ratio};
+use super::{Choice, bars, ratio};
 use crate::{Vote, sustained};
 
 /// The peaks of both sides; `None` if one side has no peak search.
@@ -18,16 +18,10 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
     let mut point = ratio::compared(peak_a, peak_b, None);
     // The ends come from a search, not from repeats.
     point.ratio = point.ratio.map(|ratio| Ratio { judged: true, ..ratio });
-    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
-    Ok(Some(ComparedFigure {
-        id: ComparedFigure::PEAK.into(),
-        title: "Peak throughput under QoS".into(),
-        kind: FigureKind::Bars,
-        x: axis("QoS target", ""),
-        y: axis("peak throughput", unit(a)),
-        series: vec![ComparedSeries { name: "peak throughput".into(), points: vec![point] }],
-        left_out: Vec::new(),
-    }))
+    let name = "peak throughput";
+    let series = vec![ComparedSeries { name: name.into(), points: vec![point] }];
+    let id = (ComparedFigure::PEAK, "Peak throughput under QoS");
+    Ok(Some(bars(id, ("QoS target", ""), (name, unit(a)), series)))
 }
 
 /// Unit of its loads.
