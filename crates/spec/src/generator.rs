@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
-use crate::text::{as_text, count, exact, exact_or_none, list, words};
+use crate::text::{count, exact, exact_or_none, list, words};
 use crate::{ArrivalSpec, source};
 
 /// How the load is generated.
@@ -265,59 +265,46 @@ impl Default for Agents {
     }
 }
 
-/// Which event loop is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Io {
-    /// The cheapest one available, else `epoll`.
-    #[default]
-    Auto,
-    /// `epoll`, which every Linux has.
-    Epoll,
-    /// `io_uring`, from Linux 6.0 on unless the system forbids it.
-    Uring,
-}
+words! {
+    /// Which event loop is wanted.
+    #[derive(Default)]
+    pub enum Io: "io", "write auto, epoll or uring" {
+        /// The cheapest one available, else `epoll`.
+        #[default]
+        Auto = "auto",
+        /// `epoll`, which every Linux has.
+        Epoll = "epoll",
+        /// `io_uring`, from Linux 6.0 on unless the system forbids it.
+        Uring = "uring",
+    }
 
-/// Which connection takes an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
-    /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
-    Random,
-    /// Any idle one; if all are busy, the arrival waits for the first that becomes idle: a connection pool, one for
-    /// each endpoint, so that no arrival waits for another endpoint's connection.
-    Idle,
-}
+    /// Which connection takes an arrival.
+    pub enum Binding: "binding", "write random or idle" {
+        /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
+        Random = "random",
+        /// Any idle one; if all are busy, the arrival waits for the first that becomes idle: a connection pool, one for
+        /// each endpoint, so that no arrival waits for another endpoint's connection.
+        Idle = "idle",
+    }
 
-/// How a thread waits for the next arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// By looking at clock and sockets without pause: sends are on time to a few µs; takes a whole core.
-    Spin,
-    /// By sleeping: sends are late by a wake-up, some 10 to 60 µs; for machines that are shared.
-    Sleep,
-    /// By sleeping, with the lowest priority: on processors that it shares with the server, which never waits for it then.
-    Yield,
-}
+    /// How a thread waits for the next arrival.
+    pub enum Pace: "pace", "write spin, sleep or yield" {
+        /// By looking at clock and sockets without pause: sends are on time to a few µs; takes a whole core.
+        Spin = "spin",
+        /// By sleeping: sends are late by a wake-up, some 10 to 60 µs; for machines that are shared.
+        Sleep = "sleep",
+        /// By sleeping, with the lowest priority: on processors that it shares with the server, which never waits for it then.
+        Yield = "yield",
+    }
 
-words!(Io, "io", "write auto, epoll or uring", "auto" => Io::Auto, "epoll" => Io::Epoll, "uring" => Io::Uring);
-words!(Binding, "binding", "write random or idle", "random" => Binding::Random, "idle" => Binding::Idle);
-/// How arrivals are treated that were due in an absence of the generator's thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenAbsent {
-    /// They are counted and not sent.
-    Withhold,
-    /// They are sent when it runs again, all at once.
-    Send,
+    /// How arrivals are treated that were due in an absence of the generator's thread.
+    pub enum WhenAbsent: "way to treat them", "write withhold or send" {
+        /// They are counted and not sent.
+        Withhold = "withhold",
+        /// They are sent when it runs again, all at once.
+        Send = "send",
+    }
 }
-
-words!(
-    WhenAbsent, "way to treat them", "write withhold or send",
-    "withhold" => WhenAbsent::Withhold, "send" => WhenAbsent::Send
-);
-words!(
-    Pace, "pace", "write spin, sleep or yield",
-    "spin" => Pace::Spin, "sleep" => Pace::Sleep, "yield" => Pace::Yield
-);
-as_text! { Io; Binding; Pace; WhenAbsent; }
 
 #[cfg(test)]
 mod tests {

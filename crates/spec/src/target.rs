@@ -182,17 +182,17 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// When data that a workload changes are reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reset {
-    /// Before each trial.
-    #[default]
-    Trial,
-    /// They stay as they are.
-    Never,
+words! {
+    /// When data that a workload changes are reset.
+    #[derive(Default)]
+    pub enum Reset: "time of a reset", "write trial or never" {
+        /// Before each trial.
+        #[default]
+        Trial = "trial",
+        /// They stay as they are.
+        Never = "never",
+    }
 }
-
-words!(Reset, "time of a reset", "write trial or never", "trial" => Reset::Trial, "never" => Reset::Never);
 
 /// The place of a web server's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -234,7 +234,7 @@ impl fmt::Display for FilesPlace {
     }
 }
 
-as_text! { Cpus; FilesPlace; Reset; TargetName; }
+as_text! { Cpus; FilesPlace; TargetName; }
 
 #[cfg(test)]
 mod tests {

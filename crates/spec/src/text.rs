@@ -41,12 +41,23 @@ macro_rules! as_text {
     )+};
 }
 
-/// Implements `Display`, `FromStr` and the names of an enumeration whose values are words.
+/// Declares enumerations whose values are words, with what an error calls them, and its hint. Further words are read, too.
 macro_rules! words {
-    ($type:ty, $what:literal, $hint:literal, $($word:literal => $variant:path),+) => {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $type:ident: $what:literal, $hint:literal {
+            $($(#[$of:meta])* $variant:ident = $word:literal $(| $other:literal)*,)+
+        }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $($(#[$of])* $variant,)+
+        }
+
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(match self { $($variant => $word),+ })
+                f.pad(match self { $($type::$variant => $word),+ })
             }
         }
 
@@ -55,7 +66,7 @@ macro_rules! words {
 
             fn from_str(text: &str) -> Result<$type, units::ParseError> {
                 match text.trim() {
-                    $($word => Ok($variant),)+
+                    $($word $(| $other)* => Ok($type::$variant),)+
                     _ => Err(units::ParseError {
                         what: $what,
                         given: text.into(),
@@ -65,7 +76,9 @@ macro_rules! words {
                 }
             }
         }
-    };
+
+        crate::text::as_text! { $type; }
+    )+};
 }
 
 pub(crate) use {as_text, words};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Digits, Expiry, Facts, Mix, OwnFile, Prefix, Replay, Verify};
-use crate::text::{as_text, number, words};
+use crate::text::{number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
 /// The cache workload: requests to Sphinx, memcached, Redis, Valkey and other servers of their protocols.
@@ -137,77 +137,63 @@ impl Default for Cache {
     }
 }
 
-/// How operations are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// That of the target, if its description names one; otherwise the classic commands of memcached.
-    #[default]
-    Auto,
-    /// The classic commands of memcached: `get`, `set`.
-    Ascii,
-    /// The meta commands of memcached 1.6: `mg`, `ms`.
-    Meta,
-    /// RESP, the protocol of Redis and Valkey: `GET`, `SET`.
-    Resp,
-}
+words! {
+    /// How operations are written.
+    #[derive(Default)]
+    pub enum Protocol: "protocol", "write one of: auto ascii meta resp" {
+        /// That of the target, if its description names one; otherwise the classic commands of memcached.
+        #[default]
+        Auto = "auto",
+        /// The classic commands of memcached: `get`, `set`.
+        Ascii = "ascii",
+        /// The meta commands of memcached 1.6: `mg`, `ms`.
+        Meta = "meta",
+        /// RESP, the protocol of Redis and Valkey: `GET`, `SET`.
+        Resp = "resp",
+    }
 
-/// The reaction to a miss of `get`, `mget`, `gets` and `gat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnMiss {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// The missing items are stored at once, as by an application that reads them from its database; an operation of
-    /// its own, `set on miss`. With replicas, only the server that lacked an item gets it.
-    Set,
-}
+    /// The reaction to a miss of `get`, `mget`, `gets` and `gat`.
+    #[derive(Default)]
+    pub enum OnMiss: "answer to a miss", "write one of: nothing set" {
+        /// Nothing.
+        #[default]
+        Nothing = "nothing",
+        /// The missing items are stored at once, as by an application that reads them from its database; an operation of
+        /// its own, `set on miss`. With replicas, only the server that lacked an item gets it.
+        Set = "set",
+    }
 
-/// How keys are spread over the servers of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// Every server holds everything: writes go to all, a read to one drawn at random.
-    #[default]
-    Replicated,
-    /// The consistent hashing of libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` with equal weights: 160 points a
-    /// server from MD5, keys hashed by MD5. It is what pylibmc and PHP call *ketama*. libmemcached's plain
-    /// `MEMCACHED_BEHAVIOR_KETAMA`, 100 points from another hash, is compatible with no other client and not offered.
-    Ketama,
-    /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
-    Modulo,
-    /// The threads of one Sphinx, at their own ports, as listed by its `stats partitions`.
-    Partitions,
-    /// The nodes of a Redis Cluster that take writes, as listed by its `CLUSTER SLOTS`. Keys that have moved are asked for
-    /// again at their new node.
-    Cluster,
-}
+    /// How keys are spread over the servers of a cluster.
+    #[derive(Default)]
+    pub enum Placement: "placement", "write replicated, ketama, modulo, partitions or cluster" {
+        /// Every server holds everything: writes go to all, a read to one drawn at random.
+        #[default]
+        Replicated = "replicated",
+        /// The consistent hashing of libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` with equal weights: 160 points a
+        /// server from MD5, keys hashed by MD5. It is what pylibmc and PHP call *ketama*. libmemcached's plain
+        /// `MEMCACHED_BEHAVIOR_KETAMA`, 100 points from another hash, is compatible with no other client and not offered.
+        Ketama = "ketama",
+        /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
+        Modulo = "modulo",
+        /// The threads of one Sphinx, at their own ports, as listed by its `stats partitions`.
+        Partitions = "partitions",
+        /// The nodes of a Redis Cluster that take writes, as listed by its `CLUSTER SLOTS`. Keys that have moved are asked for
+        /// again at their new node.
+        Cluster = "cluster",
+    }
 
-/// When the data set is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fill {
-    /// If it is not stored yet.
-    #[default]
-    Auto,
-    /// In any case.
-    Always,
-    /// Not at all; the load uses the present content.
-    Never,
+    /// When the data set is stored.
+    #[derive(Default)]
+    pub enum Fill: "time to store the data set", "write auto, always or never" {
+        /// If it is not stored yet.
+        #[default]
+        Auto = "auto",
+        /// In any case.
+        Always = "always",
+        /// Not at all; the load uses the present content.
+        Never = "never",
+    }
 }
-
-words!(
-    Protocol, "protocol", "write one of: auto ascii meta resp",
-    "auto" => Protocol::Auto, "ascii" => Protocol::Ascii, "meta" => Protocol::Meta, "resp" => Protocol::Resp
-);
-words!(OnMiss, "answer to a miss", "write one of: nothing set", "nothing" => OnMiss::Nothing, "set" => OnMiss::Set);
-words!(
-    Placement, "placement", "write replicated, ketama, modulo, partitions or cluster",
-    "replicated" => Placement::Replicated, "ketama" => Placement::Ketama, "modulo" => Placement::Modulo,
-    "partitions" => Placement::Partitions, "cluster" => Placement::Cluster
-);
-words!(
-    Fill, "time to store the data set", "write auto, always or never",
-    "auto" => Fill::Auto, "always" => Fill::Always, "never" => Fill::Never
-);
-as_text! { Protocol; OnMiss; Placement; Fill; }
 
 impl Facts for Cache {
     fn preset(&self) -> Option<Preset> {

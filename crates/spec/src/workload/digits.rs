@@ -1,13 +1,15 @@
-use crate::text::{as_text, words};
+use crate::text::words;
 
-/// How the number of a key is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Digits {
-    /// 0 to 9: a key can be read in a capture.
-    #[default]
-    Decimal,
-    /// 0 to 9, A to Z and a to z, so that short keys tell more items apart: three of them 238 328.
-    Base62,
+words! {
+    /// How the number of a key is written.
+    #[derive(Default)]
+    pub enum Digits: "digits of keys", "write decimal or base62" {
+        /// 0 to 9: a key can be read in a capture.
+        #[default]
+        Decimal = "decimal",
+        /// 0 to 9, A to Z and a to z, so that short keys tell more items apart: three of them 238 328.
+        Base62 = "base62",
+    }
 }
 
 impl Digits {
@@ -45,13 +47,6 @@ fn write<const BASE: u64>(number: u64, into: &mut [u8]) -> u64 {
     }
     rest
 }
-
-words! {
-    Digits, "digits of keys", "write decimal or base62",
-    "decimal" => Digits::Decimal, "base62" => Digits::Base62
-}
-
-as_text! { Digits; }
 
 #[cfg(test)]
 mod tests {

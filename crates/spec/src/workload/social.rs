@@ -206,29 +206,29 @@ impl FromStr for Site {
     }
 }
 
-/// When a page's assets are requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Assets {
-    /// Once in a session, with its first page.
-    #[default]
-    FirstView,
-    /// Not at all.
-    Never,
+words! {
+    /// When a page's assets are requested.
+    #[derive(Default)]
+    pub enum Assets: "time for assets", "write first-view or never" {
+        /// Once in a session, with its first page.
+        #[default]
+        FirstView = "first-view",
+        /// Not at all.
+        Never = "never",
+    }
+
+    /// The content of a site's cache before a load.
+    #[derive(Default)]
+    pub enum SiteCache: "state of the cache", "write flushed or primed" {
+        /// Only entries from logins and the warm-up.
+        #[default]
+        Flushed = "flushed",
+        /// The site's entries for each user.
+        Primed = "primed",
+    }
 }
 
-/// The content of a site's cache before a load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SiteCache {
-    /// Only entries from logins and the warm-up.
-    #[default]
-    Flushed,
-    /// The site's entries for each user.
-    Primed,
-}
-
-words!(SiteCache, "state of the cache", "write flushed or primed", "flushed" => SiteCache::Flushed, "primed" => SiteCache::Primed);
-words!(Assets, "time for assets", "write first-view or never", "first-view" => Assets::FirstView, "never" => Assets::Never);
-as_text! { Users; Site; Assets; SiteCache; }
+as_text! { Users; Site; }
 
 impl Exact for Users {
     const EXAMPLE: Option<&'static str> = None;

@@ -8,7 +8,7 @@ use units::{Nanos, Qos};
 
 use super::facts::{ClientKnob, Facts, MadeFiles};
 use super::{Header, Verify, VideoSet};
-use crate::text::{as_text, count, exact_or_none, list, number, words};
+use crate::text::{count, exact_or_none, list, number, words};
 use crate::{Load, Popularity, QosTarget, Time, Url};
 
 /// The video workload: viewers, each of whom watches a video in chunks of 10 s over their own connection.
@@ -134,28 +134,72 @@ impl Default for Video {
     }
 }
 
-/// Which clients watch in which quality.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClientMix {
-    /// The bandwidth of ISPASS'16, Table I, and the best quality that takes at most 0.8 of it.
-    #[default]
-    Table1,
-    /// The same bandwidth, and qualities by the shares of CloudSuite's client, independently of the bandwidth.
-    CloudSuite,
-}
+words! {
+    /// Which clients watch in which quality.
+    #[derive(Default)]
+    pub enum ClientMix: "mix of clients", "write table-1 or cloudsuite" {
+        /// The bandwidth of ISPASS'16, Table I, and the best quality that takes at most 0.8 of it.
+        #[default]
+        Table1 = "table-1",
+        /// The same bandwidth, and qualities by the shares of CloudSuite's client, independently of the bandwidth.
+        CloudSuite = "cloudsuite",
+    }
 
-/// How the bandwidth of clients is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Bandwidth {
-    /// Clients read as fast as the server sends.
-    Off,
-    /// Each reads no faster than its bandwidth, into a small receive buffer.
-    #[default]
-    Read,
-    /// The server's kernel paces the bytes to each client, by its address.
-    Pace,
-    /// Each has a link of its own, by its address: a queue in the server's device.
-    Shape,
+    /// How the bandwidth of clients is kept.
+    #[derive(Default)]
+    pub enum Bandwidth: "way to keep a bandwidth", "write read, pace, shape or off" {
+        /// Clients read as fast as the server sends.
+        Off = "off",
+        /// Each reads no faster than its bandwidth, into a small receive buffer.
+        #[default]
+        Read = "read",
+        /// The server's kernel paces the bytes to each client, by its address.
+        Pace = "pace",
+        /// Each has a link of its own, by its address: a queue in the server's device.
+        Shape = "shape",
+    }
+
+    /// The reaction to a chunk that is late or fails.
+    #[derive(Default)]
+    pub enum Late: "treatment of late chunks", "write keep or kill" {
+        /// It is waited for, and the session goes on.
+        #[default]
+        Keep = "keep",
+        /// The session ends with it.
+        Kill = "kill",
+    }
+
+    /// Whether viewers leave while they wait for the start.
+    #[derive(Default)]
+    pub enum Abandon: "model of leaving", "write off or imc12" {
+        /// They stay.
+        #[default]
+        Off = "off",
+        /// By the model of Krishnan and Sitaraman, IMC 2012.
+        Imc12 = "imc12",
+    }
+
+    /// When chunks are requested.
+    #[derive(Default)]
+    pub enum Pacing: "pacing", "write open, closed or player" {
+        /// At times that were fixed when the viewer came.
+        #[default]
+        Open = "open",
+        /// A chunk's length after the answer before: a closed loop within the session.
+        Closed = "closed",
+        /// When the buffer has less than its goal: a closed loop within the session, too.
+        Player = "player",
+    }
+
+    /// How videos are requested.
+    #[derive(Default)]
+    pub enum Delivery: "protocol", "write ranges or hls" {
+        /// By ranges of files.
+        #[default]
+        Ranges = "ranges",
+        /// By the playlists and segments of HTTP Live Streaming.
+        Hls = "hls",
+    }
 }
 
 impl Bandwidth {
@@ -163,38 +207,6 @@ impl Bandwidth {
     pub fn is_limited(self) -> bool {
         self != Bandwidth::Off
     }
-}
-
-/// The reaction to a chunk that is late or fails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Late {
-    /// It is waited for, and the session goes on.
-    #[default]
-    Keep,
-    /// The session ends with it.
-    Kill,
-}
-
-/// Whether viewers leave while they wait for the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Abandon {
-    /// They stay.
-    #[default]
-    Off,
-    /// By the model of Krishnan and Sitaraman, IMC 2012.
-    Imc12,
-}
-
-/// When chunks are requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pacing {
-    /// At times that were fixed when the viewer came.
-    #[default]
-    Open,
-    /// A chunk's length after the answer before: a closed loop within the session.
-    Closed,
-    /// When the buffer has less than its goal: a closed loop within the session, too.
-    Player,
 }
 
 impl Video {
@@ -252,33 +264,6 @@ impl Pacing {
         self != Pacing::Open
     }
 }
-
-/// How videos are requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
-    /// By ranges of files.
-    #[default]
-    Ranges,
-    /// By the playlists and segments of HTTP Live Streaming.
-    Hls,
-}
-
-words!(
-    ClientMix, "mix of clients", "write table-1 or cloudsuite",
-    "table-1" => ClientMix::Table1, "cloudsuite" => ClientMix::CloudSuite
-);
-words!(
-    Bandwidth, "way to keep a bandwidth", "write read, pace, shape or off",
-    "off" => Bandwidth::Off, "read" => Bandwidth::Read, "pace" => Bandwidth::Pace, "shape" => Bandwidth::Shape
-);
-words!(Late, "treatment of late chunks", "write keep or kill", "keep" => Late::Keep, "kill" => Late::Kill);
-words!(Abandon, "model of leaving", "write off or imc12", "off" => Abandon::Off, "imc12" => Abandon::Imc12);
-words!(
-    Pacing, "pacing", "write open, closed or player",
-    "open" => Pacing::Open, "closed" => Pacing::Closed, "player" => Pacing::Player
-);
-words!(Delivery, "protocol", "write ranges or hls", "ranges" => Delivery::Ranges, "hls" => Delivery::Hls);
-as_text! { ClientMix; Bandwidth; Late; Abandon; Pacing; Delivery; }
 
 /// The start-up delay that viewers bear, in addition to the unavoidable time of their first chunks. Source: from 2 s
 /// on they begin to leave (Krishnan and Sitaraman, IMC'12).

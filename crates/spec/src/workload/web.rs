@@ -3,12 +3,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, ParseError};
+use units::Bytes;
 
 use super::facts::{Facts, MadeFiles, OwnFile};
 use super::{Files, Header, Method};
 use crate::Popularity;
-use crate::text::{as_text, exact_or_none, list, number};
+use crate::text::{exact_or_none, list, number, words};
 
 /// The web workload: requests to a web server, over HTTP/1.1 or HTTP/2.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,86 +98,30 @@ impl Default for Web {
     }
 }
 
-/// A version of HTTP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Http {
-    /// HTTP/1.1: answers come in the order of the requests.
-    #[default]
-    V1,
-    /// HTTP/2: each request has a stream of its own.
-    V2,
-}
+words! {
+    /// A version of HTTP.
+    #[derive(Default)]
+    pub enum Http: "version of HTTP", "write 1.1 or 2" {
+        /// HTTP/1.1: answers come in the order of the requests.
+        #[default]
+        V1 = "1.1" | "1",
+        /// HTTP/2: each request has a stream of its own.
+        V2 = "2" | "2.0",
+    }
 
-impl std::fmt::Display for Http {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Http::V1 => "1.1",
-            Http::V2 => "2",
-        })
+    /// Which part of each answer is checked, in addition to its status. In a file, `true` stands for `checksum` and `false` for
+    /// `none`.
+    #[derive(Default)]
+    pub enum Verify: "check of answers", "write length, checksum or none" {
+        /// Nothing.
+        None = "none" | "false",
+        /// That a body is as long as its file, if that length is known.
+        #[default]
+        Length = "length",
+        /// And that it has the same content.
+        Checksum = "checksum" | "true",
     }
 }
-
-impl std::str::FromStr for Http {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Http, ParseError> {
-        match text {
-            "1.1" | "1" => Ok(Http::V1),
-            "2" | "2.0" => Ok(Http::V2),
-            _ => Err(ParseError {
-                what: "version of HTTP",
-                given: text.into(),
-                problem: "it is not measured".into(),
-                hint: "write 1.1 or 2",
-            }),
-        }
-    }
-}
-
-as_text! { Http; }
-
-/// Which part of each answer is checked, in addition to its status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verify {
-    /// Nothing.
-    None,
-    /// That a body is as long as its file, if that length is known.
-    #[default]
-    Length,
-    /// And that it has the same content.
-    Checksum,
-}
-
-impl std::fmt::Display for Verify {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Verify::None => "none",
-            Verify::Length => "length",
-            Verify::Checksum => "checksum",
-        })
-    }
-}
-
-impl std::str::FromStr for Verify {
-    type Err = ParseError;
-
-    /// Reads its names; in a file, `true` stands for `checksum` and `false` for `none`.
-    fn from_str(text: &str) -> Result<Verify, ParseError> {
-        match text {
-            "none" | "false" => Ok(Verify::None),
-            "length" => Ok(Verify::Length),
-            "checksum" | "true" => Ok(Verify::Checksum),
-            _ => Err(ParseError {
-                what: "check of answers",
-                given: text.into(),
-                problem: "there is none of this name".into(),
-                hint: "write length, checksum or none",
-            }),
-        }
-    }
-}
-
-as_text! { Verify; }
 
 impl Facts for Web {
     fn is_http(&self) -> bool {
