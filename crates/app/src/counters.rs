@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use launch::{Process, Spec};
 use regex_lite::Regex;
 use serde_json::Value;
 
@@ -46,14 +45,6 @@ pub(crate) fn got(address: SocketAddr, path: &str) -> Result<String, String> {
         Ok((status, _)) => Err(format!("{address} answers {status} for {path}")),
         Err(error) => Err(format!("{address}: {error}")),
     }
-}
-
-/// Output of a program that runs to its end.
-pub(crate) fn printed(spec: Spec) -> Result<String, String> {
-    let mut process = Process::spawn(spec).map_err(|e| e.to_string())?;
-    process.wait_success(WAIT).map_err(|e| e.to_string())?;
-    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(WAIT)).collect();
-    Ok(lines.join("\n"))
 }
 
 fn first_line(text: &str) -> &str {

@@ -1,12 +1,16 @@
 //! State of a running application: its stores and its counters.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::context::{Seat, tcp};
-use crate::description::{Command, Store, StoreAction};
+use crate::description::{Store, StoreAction};
 use crate::elsewhere::Address;
 use crate::running::Started;
-use crate::{Error, Running, counters, store, template, thrift};
+use crate::{Error, Running, counters, template, thrift};
+
+/// How long a fill or a reset of a store may take: a database of some GB is copied within this time.
+const FILL: Duration = Duration::from_secs(1800);
 
 impl Running {
     /// The seat of an instance that runs.
@@ -43,14 +47,23 @@ impl Running {
             {
                 let seat = self.seat(started, number);
                 let addresses = &started.addresses[number];
-                let command =
-                    |command: &Command| self.command(&seat, command, &self.context(&seat, addresses)?);
-                store::act(action, tcp(addresses), command).map_err(|problem| Error::Answer {
+                self.act(action, &seat, addresses).map_err(|problem| Error::Answer {
                     service: kept.service.clone(),
                     doing: format!("{doing} the store '{}'", kept.name),
                     problem,
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    fn act(&self, action: &StoreAction, seat: &Seat<'_>, addresses: &[Address]) -> Result<(), String> {
+        if let Some(send) = &action.send {
+            let address = tcp(addresses).ok_or("its service has no TCP address")?;
+            counters::sent(address, send, counters::WAIT)?;
+        }
+        if let Some(command) = &action.command {
+            self.run_command(seat, addresses, command, FILL).map_err(|e| e.to_string())?;
         }
         Ok(())
     }
@@ -66,16 +79,17 @@ impl Running {
         for (number, addresses) in started.addresses.iter().enumerate() {
             let seat = self.seat(started, number);
             let answer = || -> Result<String, String> {
-                let context = self.context(&seat, addresses).map_err(|e| e.to_string())?;
                 let address = || tcp(addresses).ok_or_else(|| "it has no TCP address".to_owned());
                 match (&wanted.send, &wanted.http, &wanted.command) {
                     (Some(send), ..) => counters::sent(address()?, send, counters::WAIT),
                     (_, Some(path), _) => {
+                        let context = self.context(&seat, addresses).map_err(|e| e.to_string())?;
                         let environment = template::environment(seat.found);
                         counters::got(address()?, &template::render(&environment, path, &context)?)
                     }
                     (.., Some(command)) => {
-                        counters::printed(self.command(&seat, command, &context).map_err(|e| e.to_string())?)
+                        let printed = self.run_command(&seat, addresses, command, counters::WAIT);
+                        printed.map(|lines| lines.join("\n")).map_err(|e| e.to_string())
                     }
                     _ => Err("it has none".into()),
                 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use datasets::people::{People, Table};
-use launch::{Process, Spec};
+use launch::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::context::Seat;
-use crate::description::{Command, Seeded, Step};
+use crate::description::{Seeded, Step};
 use crate::elsewhere::Address;
 use crate::seed::{Making, Tell};
 use crate::{Error, Running};
@@ -106,7 +106,9 @@ pub(crate) fn fill(
     for step in &seeded.steps {
         for input in Input::of(running, step, filling)? {
             let table = input.table();
-            let mut spec = program(running, &seat, addresses, &step.command(), table.clone())?;
+            let mut context = running.context(&seat, addresses)?;
+            context.table = table.clone();
+            let mut spec = running.command(&seat, &step.command(), &context)?;
             spec.input = !matches!(input, Input::Nothing);
             let name = spec.name.clone();
             let table = table.map_or_else(String::new, |table| table.name);
@@ -172,22 +174,8 @@ pub(crate) fn checked(
     addresses: &[Address],
     seeded: &Seeded,
 ) -> Result<Vec<String>, Error> {
-    let Some(command) = &seeded.check else { return Ok(Vec::new()) };
-    let mut process = Process::spawn(program(running, seat, addresses, command, None)?)?;
-    process.wait_success(STEP)?;
-    Ok(std::iter::from_fn(|| process.next_line(LOOK)).collect())
-}
-
-fn program(
-    running: &Running,
-    seat: &Seat<'_>,
-    addresses: &[Address],
-    command: &Command,
-    table: Option<TableFields>,
-) -> Result<Spec, Error> {
-    let mut context = running.context(seat, addresses)?;
-    context.table = table;
-    running.command(seat, command, &context)
+    let run = |command| running.run_command(seat, addresses, command, STEP);
+    seeded.check.as_ref().map_or(Ok(Vec::new()), run)
 }
 
 /// Waits for a step to end, as long as `goes_on`.

@@ -45,7 +45,6 @@ mod seed;
 mod seeded;
 mod settings;
 mod start;
-mod store;
 mod supervision;
 mod template;
 mod thrift;

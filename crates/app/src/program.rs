@@ -138,7 +138,7 @@ impl Program {
         let name = format!("{} {}", self.name, version.args.join(" "));
         let mut process = Process::spawn(Spec::new(&name, &found.path).args(version.args.iter().cloned()))?;
         process.wait_success(VERSION_WAIT)?;
-        let mut said: Vec<String> = std::iter::from_fn(|| process.next_line(VERSION_WAIT)).collect();
+        let mut said = process.rest();
         said.extend(process.stop(VERSION_WAIT)?.stderr);
         let group = |pattern: &str| {
             let pattern = Regex::new(pattern).ok()?;

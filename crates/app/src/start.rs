@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use launch::{Instance, Spec, StopSignal, free_port_at};
+use launch::{Instance, Process, Spec, StopSignal, free_port_at};
 
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Need, Protocol, Signal};
@@ -183,7 +183,7 @@ impl Running {
     fn prepare(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(), Error> {
         for command in &seat.service.prepare {
             let spec = self.command(seat, command, context)?;
-            launch::Process::spawn(spec)?.wait_success(PREPARE)?;
+            Process::run(spec, PREPARE)?;
         }
         Ok(())
     }
@@ -213,6 +213,18 @@ impl Running {
             Some(folder) => spec.dir(folder.path()),
             None => spec,
         })
+    }
+
+    /// Runs such a program to its end for an instance that runs; returns the lines that it printed.
+    pub(crate) fn run_command(
+        &self,
+        seat: &Seat<'_>,
+        addresses: &[Address],
+        command: &Command,
+        within: Duration,
+    ) -> Result<Vec<String>, Error> {
+        let spec = self.command(seat, command, &self.context(seat, addresses)?)?;
+        Ok(Process::run(spec, within)?)
     }
 
     /// Waits until an instance is ready; returns the addresses at which it is reached.

@@ -86,6 +86,20 @@ impl Process {
         }
     }
 
+    /// Runs `spec` to its end, up to `within`; returns the lines that it printed.
+    ///
+    /// Errors: as those of [`Process::spawn`] and [`Process::wait_success`].
+    pub fn run(spec: Spec, within: Duration) -> Result<Vec<String>, Error> {
+        let mut process = Process::spawn(spec)?;
+        process.wait_success(within)?;
+        Ok(process.rest())
+    }
+
+    /// The lines of its standard output that were not taken, once it has ended.
+    pub fn rest(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.next_line(LAST_WORDS_WAIT)).collect()
+    }
+
     /// The specification that it was started with.
     pub fn spec(&self) -> &Spec {
         &self.spec

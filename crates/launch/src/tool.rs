@@ -19,8 +19,7 @@ pub(crate) fn run_within(spec: Spec, package: &str, within: Duration) -> Result<
     // Every line of a tool's output counts.
     let mut process = start(Spec { lines: usize::MAX, ..spec }, package)?;
     process.wait_success(within)?;
-    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(within)).collect();
-    Ok(lines.join("\n"))
+    Ok(process.rest().join("\n"))
 }
 
 /// Starts `spec`. Errors: as in [`run`] at the start.

@@ -234,7 +234,6 @@ fn strip(program: &Path) -> Result<(), Error> {
     if !is_elf || find_program("strip").is_none() {
         return Ok(());
     }
-    let mut process = Process::spawn(Spec::new("strip", "strip").arg(program.display().to_string()))?;
-    process.wait_success(STRIP)?;
+    Process::run(Spec::new("strip", "strip").arg(program.display().to_string()), STRIP)?;
     Ok(())
 }
