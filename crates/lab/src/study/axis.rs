@@ -19,7 +19,7 @@ pub(super) struct AxisDef {
 }
 
 /// A place on the axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AxisPoint {
     pub(super) x: X,
     /// Its value, if any.
@@ -80,8 +80,7 @@ impl AxisDef {
 
     /// The loads of an experiment; `None` for the one load that it has.
     pub(super) fn of_loads(loads: Option<Value>) -> Result<AxisDef, DefinitionError> {
-        let mut places =
-            vec![AxisPoint { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
+        let mut places = vec![AxisPoint { x: X::Number(0.0), ..AxisPoint::default() }];
         let mut axis = Axis { label: "load".into(), ..Axis::default() };
         if let Some(loads) = loads {
             let Value::Array(loads) = &loads else {
@@ -131,7 +130,7 @@ fn place(value: &Value, unit: &str) -> Result<AxisPoint, DefinitionError> {
         Value::Float(number) => number.to_string(),
         _ => return Err(DefinitionError("x.values: write texts or numbers".into())),
     };
-    Ok(AxisPoint { x: as_x(&text, unit), value: Some(value.clone()), set: Table::new(), needs: Vec::new() })
+    Ok(AxisPoint { x: as_x(&text, unit), value: Some(value.clone()), ..AxisPoint::default() })
 }
 
 /// A text as a number in the unit of the axis, if it is one.

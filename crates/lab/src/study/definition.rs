@@ -108,39 +108,23 @@ impl Definition {
         Ok(definition)
     }
 
-    fn single(name: &str, mut table: Table) -> Result<Definition, DefinitionError> {
-        let part = |table: &mut Table, section: &str, key: &str| -> Option<toml::Value> {
-            table.get_mut(section).and_then(toml::Value::as_table_mut).and_then(|section| section.remove(key))
+    fn single(name: &str, mut base: Table) -> Result<Definition, DefinitionError> {
+        let part = |base: &mut Table, section: &str, key: &str| -> Option<toml::Value> {
+            base.get_mut(section).and_then(toml::Value::as_table_mut).and_then(|section| section.remove(key))
         };
-        let loads = part(&mut table, "load", "loads");
-        let repeats = part(&mut table, "time", "repeats");
-        let mut of_time = Table::new();
-        of_time.extend(repeats.map(|repeats| ("repeats".to_owned(), repeats)));
-        let mut of_time = Section::new("time", of_time);
-        let blocks = of_time.count("repeats")?.unwrap_or(3);
-        let axis = AxisDef::of_loads(loads)?;
-        let of_target = experiment::read(table.clone(), "")?.target.server.to_string();
+        let axis = AxisDef::of_loads(part(&mut base, "load", "loads"))?;
+        let mut time = Table::new();
+        time.extend(part(&mut base, "time", "repeats").map(|repeats| ("repeats".to_owned(), repeats)));
+        let blocks = Section::new("time", time).count("repeats")?.unwrap_or(3);
+        let server = experiment::read(base.clone(), "")?.target.server.to_string();
+        let shown = Section::new("", table(include_str!("experiment.toml"))?);
         Ok(Definition {
-            name: name.into(),
             title: name.into(),
-            question: "How long do responses take at these loads?".into(),
-            source: String::new(),
-            method: "One experiment, as its file describes it.".into(),
-            deviations: Vec::new(),
-            limits: Vec::new(),
-            kind: StudyKind::Grid,
-            needs: Vec::new(),
-            parameters: Vec::new(),
-            by_hand: Table::new(),
             axis,
-            series: vec![SeriesDef::plain(&of_target)],
-            reference: None,
+            series: vec![SeriesDef { name: server, ..SeriesDef::default() }],
             efforts: [EffortDef::of_blocks(1), EffortDef::of_blocks(blocks), EffortDef::of_blocks(blocks)],
-            base: table,
-            second: Table::new(),
-            figures: FigureDef::of_experiment(),
-            tables: TableDef::of_experiment(),
-            claims: Vec::new(),
+            base,
+            ..Self::of_section(name, shown, Vec::new(), Table::new())?
         })
     }
 
@@ -152,7 +136,17 @@ impl Definition {
     ) -> Result<Definition, DefinitionError> {
         let mut section = Section::new("", table);
         let parameters = parameter::read_all(section.tables("parameter")?, language, overrides)?;
-        let mut section = Section::new("", expand::table(section.rest(), language, "")?);
+        let section = Section::new("", expand::table(section.rest(), language, "")?);
+        Self::of_section(name, section, parameters, parameter::of_specification(overrides)?)
+    }
+
+    /// The definition of a file without expressions.
+    fn of_section(
+        name: &str,
+        mut section: Section,
+        parameters: Vec<Parameter>,
+        by_hand: Table,
+    ) -> Result<Definition, DefinitionError> {
         let kinds = [("grid", StudyKind::Grid), ("colocation", StudyKind::Colocation)];
         let kind = section.choice("kind", &kinds, "write \"grid\" or \"colocation\"")?;
         let kind = kind.unwrap_or(StudyKind::Grid);
@@ -171,7 +165,7 @@ impl Definition {
             kind,
             needs: section.texts("needs")?,
             parameters,
-            by_hand: parameter::of_specification(overrides)?,
+            by_hand,
             axis: AxisDef::read(section.below("x")?)?,
             series: section.tables("series")?.into_iter().map(SeriesDef::read).collect::<Result<_, _>>()?,
             reference: ReferenceDef::read(section.below("reference")?)?,

@@ -110,26 +110,6 @@ impl FigureDef {
         }
         Ok(figure)
     }
-
-    /// The figures of a single experiment.
-    pub(super) fn of_experiment() -> Vec<FigureDef> {
-        vec![FigureDef {
-            id: "latency".into(),
-            title: "Response time against load".into(),
-            kind: FigureKind::Lines,
-            metric: "windowed_us_p99".into(),
-            ratio: false,
-            label: "windowed p99".into(),
-            unit: "µs".into(),
-            scale: Scale::Log,
-            factor: 1.0,
-            series: Vec::new(),
-            at: None,
-            qos: true,
-            caption: String::new(),
-            published: Vec::new(),
-        }]
-    }
 }
 
 /// A list of lists.
@@ -205,31 +185,5 @@ impl TableDef {
             )));
         }
         Ok(table)
-    }
-
-    /// The tables of a single experiment.
-    pub(super) fn of_experiment() -> Vec<TableDef> {
-        let column = |label: &str, metric: &str, unit: &str, factor: f64| ColumnDef {
-            label: label.into(),
-            metric: metric.into(),
-            unit: unit.into(),
-            factor,
-            at: None,
-        };
-        vec![TableDef {
-            id: "points".into(),
-            title: "Every point".into(),
-            by_series: false,
-            series: Vec::new(),
-            columns: vec![
-                column("achieved", "achieved_rps", "krps", 1e-3),
-                column("p50", "latency_us_p50", "µs", 1.0),
-                column("p99", "latency_us_p99", "µs", 1.0),
-                column("windowed p99", "windowed_us_p99", "µs", 1.0),
-                column("processor", "server_cpu_us_per_request", "µs", 1.0),
-            ],
-            source: String::new(),
-            published: Vec::new(),
-        }]
     }
 }

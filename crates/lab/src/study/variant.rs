@@ -7,7 +7,7 @@ use super::DefinitionError;
 use super::section::Section;
 
 /// A line of a figure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeriesDef {
     pub(super) name: String,
     /// Its changes to the experiment.
@@ -31,16 +31,6 @@ impl SeriesDef {
         };
         section.end()?;
         Ok(series)
-    }
-
-    pub(super) fn plain(name: &str) -> SeriesDef {
-        SeriesDef {
-            name: name.into(),
-            set: Table::new(),
-            set_second: Table::new(),
-            sets: Vec::new(),
-            needs: Vec::new(),
-        }
     }
 }
 
