@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
-use units::{Bytes, Condition, CpuList, Nanos, ParseError, Qos, Rate};
+use units::{Bytes, Condition, CpuList, Nanos, Qos, Rate};
+
+use crate::workload::Header;
 
 /// Implements serde and schemars for types by their `Display` and `FromStr`. An example after a type means that a plain
 /// number lacks its unit.
@@ -90,27 +92,28 @@ pub(crate) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     deserializer: D,
     example: Option<&'static str>,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_any(Text { example, value: PhantomData })
+    let parse = |text: &str| text.parse::<T>().map_err(|error| error.to_string());
+    deserializer.deserialize_any(Text { example, parse })
 }
 
 struct Text<T> {
     example: Option<&'static str>,
-    value: PhantomData<T>,
+    parse: fn(&str) -> Result<T, String>,
 }
 
-impl<T: FromStr<Err: fmt::Display>> Text<T> {
+impl<T> Text<T> {
     fn read<E: Error>(&self, text: &str) -> Result<T, E> {
         let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
         match self.example {
             Some(example) if is_plain => {
                 Err(E::custom(format!("{text} has no unit; write it with its unit, such as \"{example}\"")))
             }
-            _ => text.parse().map_err(E::custom),
+            _ => (self.parse)(text).map_err(E::custom),
         }
     }
 }
 
-impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
+impl<T> Visitor<'_> for Text<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,14 +141,20 @@ impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
     }
 }
 
-/// A quantity of `units`, whose `Display` is rounded for people.
-pub(crate) trait Exact: FromStr<Err: fmt::Display> {
+/// A value that is written in full where `Display` may round it for people.
+pub(crate) trait Exact: FromStr<Err: fmt::Display> + fmt::Display {
     /// A value with its unit; `None` if no unit is needed.
-    const EXAMPLE: Option<&'static str>;
+    const EXAMPLE: Option<&'static str> = None;
 
     /// A text that reads back as the same value.
-    fn exact(&self) -> String;
+    fn exact(&self) -> String {
+        self.to_string()
+    }
 }
+
+impl Exact for CpuList {}
+impl Exact for Header {}
+impl Exact for String {}
 
 impl Exact for Nanos {
     const EXAMPLE: Option<&'static str> = Some("2s");
@@ -181,8 +190,6 @@ impl Exact for Bytes {
 }
 
 impl Exact for Qos {
-    const EXAMPLE: Option<&'static str> = None;
-
     fn exact(&self) -> String {
         self.conditions().iter().map(condition).collect::<Vec<_>>().join(",")
     }
@@ -208,14 +215,6 @@ fn condition(condition: &Condition) -> String {
     }
 }
 
-impl Exact for CpuList {
-    const EXAMPLE: Option<&'static str> = None;
-
-    fn exact(&self) -> String {
-        self.to_string()
-    }
-}
-
 /// serde of a quantity.
 pub(crate) mod exact {
     use super::*;
@@ -237,10 +236,7 @@ pub(crate) mod exact_or_none {
         value: &Option<impl Exact>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => serializer.serialize_some(&value.exact()),
-            None => serializer.serialize_none(),
-        }
+        serde::Serialize::serialize(&value.as_ref().map(Exact::exact), serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Exact>(
@@ -264,52 +260,12 @@ pub(crate) mod list {
     use serde::de::SeqAccess;
 
     use super::*;
-    use crate::workload::Header;
 
-    /// An element of such a list. A list of one may be written as that one.
-    pub(crate) trait Element: Sized {
-        fn write(&self) -> String;
-        fn read(text: &str) -> Result<Vec<Self>, String>;
+    pub(crate) fn serialize<S: Serializer>(values: &[impl Exact], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(Exact::exact))
     }
 
-    impl Element for Nanos {
-        fn write(&self) -> String {
-            self.exact()
-        }
-
-        fn read(text: &str) -> Result<Vec<Nanos>, String> {
-            text.parse().map(|one| vec![one]).map_err(|e: units::ParseError| e.to_string())
-        }
-    }
-
-    impl Element for Header {
-        fn write(&self) -> String {
-            self.to_string()
-        }
-
-        fn read(text: &str) -> Result<Vec<Header>, String> {
-            text.parse().map(|one| vec![one]).map_err(|e: units::ParseError| e.to_string())
-        }
-    }
-
-    impl Element for String {
-        fn write(&self) -> String {
-            self.clone()
-        }
-
-        fn read(text: &str) -> Result<Vec<String>, String> {
-            Ok(vec![text.to_owned()])
-        }
-    }
-
-    pub(crate) fn serialize<S: Serializer>(
-        values: &[impl Element],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(Element::write))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Element>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Exact>(
         deserializer: D,
     ) -> Result<Vec<T>, D::Error> {
         deserializer.deserialize_any(List(PhantomData))
@@ -317,7 +273,7 @@ pub(crate) mod list {
 
     struct List<T>(PhantomData<T>);
 
-    impl<'de, T: Element> Visitor<'de> for List<T> {
+    impl<'de, T: Exact> Visitor<'de> for List<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -325,13 +281,13 @@ pub(crate) mod list {
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-            T::read(text).map_err(E::custom)
+            Ok(vec![text.parse::<T>().map_err(E::custom)?])
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
             let mut all = Vec::new();
             while let Some(text) = seq.next_element::<String>()? {
-                all.extend(T::read(&text).map_err(A::Error::custom)?);
+                all.push(text.parse::<T>().map_err(A::Error::custom)?);
             }
             Ok(all)
         }
@@ -343,48 +299,25 @@ pub(crate) mod number {
     use super::*;
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-        struct Number(u64);
-
-        impl FromStr for Number {
-            type Err = ParseError;
-
-            fn from_str(text: &str) -> Result<Number, ParseError> {
-                units::count(text, 0..=u64::MAX).map(Number)
-            }
-        }
-
-        let Number(number) = parsed(deserializer, None)?;
-        Ok(number)
+        let parse = |text: &str| units::count(text, 0..=u64::MAX).map_err(|error| error.to_string());
+        deserializer.deserialize_any(Text { example: None, parse })
     }
 }
 
-/// serde of a count, which has no unit.
+/// serde of a count from 1 on, which has no unit.
 pub(crate) mod count {
     use super::*;
 
-    /// A whole number from 1 on.
-    struct Count(u32);
-
-    impl FromStr for Count {
-        type Err = ParseError;
-
-        fn from_str(text: &str) -> Result<Count, ParseError> {
-            units::count(text, 1..=u32::MAX).map(Count)
-        }
-    }
-
-    impl<'de> serde::Deserialize<'de> for Count {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
-            parsed(deserializer, None)
-        }
-    }
-
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-        let Count(count) = serde::Deserialize::deserialize(deserializer)?;
-        Ok(count)
+        let parse = |text: &str| units::count(text, 1..=u32::MAX).map_err(|error| error.to_string());
+        deserializer.deserialize_any(Text { example: None, parse })
     }
 
     pub(crate) fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(transparent)]
+        struct Count(#[serde(deserialize_with = "deserialize")] u32);
+
         let count: Option<Count> = serde::Deserialize::deserialize(deserializer)?;
         Ok(count.map(|Count(count)| count))
     }

@@ -9,7 +9,7 @@ use units::{Nanos, ParseError, Qos};
 
 use super::facts::{Facts, OwnFile};
 use super::{OperationShare, SocialLimits, SocialMix, SocialOperation};
-use crate::text::{Exact, as_text, count, exact, number, words};
+use crate::text::{as_text, count, exact, number, words};
 use crate::{Generator, Load, QosTarget, Time};
 
 /// The social workload: users of a social network, each of whom logs in, performs operations of the mix and logs out,
@@ -229,14 +229,6 @@ words! {
 }
 
 as_text! { Users; Site; }
-
-impl Exact for Users {
-    const EXAMPLE: Option<&'static str> = None;
-
-    fn exact(&self) -> String {
-        self.to_string()
-    }
-}
 
 /// The load of users before the window, in think times: 6 s of the usual 2 s. Source: the initial users have logged in
 /// beforehand and are in steady state, so that only queues must settle. The largest limit of Table II is 3 s: earlier
