@@ -3,8 +3,9 @@
 mod admin;
 mod scan;
 
+use std::borrow::Cow;
+
 use cache_store::Expiry;
-use proto_memcache::Reply;
 use proto_memcache::limits::{KEY_MAX, item_size};
 use proto_resp::server::{Args, Parse, Version, read_i64, reply};
 use reactor::Reactor;
@@ -17,10 +18,12 @@ use crate::message::Work;
 use crate::operation::Operation;
 use crate::operation::resp::{Answer, Condition, Presence, RespOperation, Set, TOO_LARGE, Verb};
 use crate::partitions::Place;
-use crate::replies;
 use crate::resp::commands::{Command, Row, Step, Unit, unknown};
-use crate::resp::{Finish, Resp, Sum, Talk};
+use crate::resp::{Resp, Sum, Talk};
 use crate::service::Class;
+
+/// The text of an error.
+type Error = Cow<'static, [u8]>;
 
 const SYNTAX: &[u8] = b"ERR syntax error";
 const NO_INTEGER: &[u8] = b"ERR value is not an integer or out of range";
@@ -118,7 +121,7 @@ impl<R: Reactor> Core<R> {
             return self.refuse_resp(reactor, client, &unknown(arg(0), args.iter().skip(1)));
         };
         if !row.takes(args.len()) {
-            return self.refuse_count(reactor, client, row.name);
+            return self.refuse_resp(reactor, client, &wrong_count(row.name));
         }
         if !client.is_known && !row.is_open() {
             return self.refuse_resp(reactor, client, b"NOAUTH Authentication required.");
@@ -147,7 +150,16 @@ impl<R: Reactor> Core<R> {
             Command::SetNx => (set(Presence::Absent, false, Answer::Number), arg(2)),
             Command::GetSet => (set(Presence::Any, false, Answer::Old), arg(2)),
             Command::GetDel => (Verb::GetAndDelete, b""),
-            Command::GetEx => return self.resp_get_ex(reactor, client, talk.version, args),
+            Command::GetEx | Command::Expire(_) => {
+                let made = match row.command {
+                    Command::Expire(unit) => self.resp_expire(reactor, (row, unit), talk.version, args),
+                    _ => self.resp_get_ex(reactor, talk.version, args),
+                };
+                return match made {
+                    Ok(operation) => self.resp_operate(reactor, client, operation, arg(1), b""),
+                    Err(error) => self.refuse_resp(reactor, client, &error),
+                };
+            }
             Command::MGet => return self.resp_get_all(reactor, client, talk, args),
             Command::MSet => {
                 let operation = plain(set(Presence::Any, false, Answer::Number));
@@ -180,9 +192,6 @@ impl<R: Reactor> Core<R> {
                 let operation = RespOperation { number, ..plain(Verb::Add) };
                 return self.resp_operate(reactor, client, operation, arg(1), b"");
             }
-            Command::Expire(unit) => {
-                return self.resp_expire(reactor, client, (row, unit), talk.version, args);
-            }
             Command::Persist => (Verb::Persist, b""),
             Command::Ends(ends) => {
                 let number = self.milliseconds(reactor);
@@ -190,7 +199,10 @@ impl<R: Reactor> Core<R> {
                 return self.resp_operate(reactor, client, operation, arg(1), b"");
             }
             Command::Type => (Verb::Type, b""),
-            Command::Scan => return self.resp_scan(reactor, client, args),
+            Command::Scan => {
+                let scanned = self.resp_scan(reactor, client, args);
+                return scanned.unwrap_or_else(|error| self.refuse_resp(reactor, client, &error));
+            }
             _ => return self.resp_admin(reactor, client, talk, row.command, args),
         };
         self.resp_operate(reactor, client, plain(verb), arg(1), value)
@@ -271,43 +283,31 @@ impl<R: Reactor> Core<R> {
         self.resp_operate(reactor, client, operation, key, value)
     }
 
-    /// `GETEX` with its option.
-    fn resp_get_ex(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        version: Version,
-        args: Args<'_>,
-    ) -> Flow {
+    /// The operation of `GETEX` with its option.
+    fn resp_get_ex(&self, reactor: &R, version: Version, args: Args<'_>) -> Result<RespOperation, Error> {
         let option = args.get(2);
-        let operation = match (option, option.and_then(Unit::of), args.get(3)) {
+        Ok(match (option, option.and_then(Unit::of), args.get(3)) {
             (None, ..) => RespOperation::new(Verb::Get, version),
             (Some(word), _, None) if word.eq_ignore_ascii_case(b"persist") => {
                 RespOperation::new(Verb::GetAndExpire, version)
             }
             (Some(_), Some(unit), Some(number)) if args.len() == 4 => {
-                let Some(number) = read_i64(number) else {
-                    return self.refuse_resp(reactor, client, NO_INTEGER);
-                };
-                let Some(expiry) = self.expiry(reactor, unit, number, false) else {
-                    return self.refuse_expiry(reactor, client, "getex");
-                };
+                let number = read_i64(number).ok_or(NO_INTEGER)?;
+                let expiry = self.expiry(reactor, unit, number, false).ok_or_else(|| bad_expiry("getex"))?;
                 RespOperation { expiry, ..RespOperation::new(Verb::GetAndExpire, version) }
             }
-            _ => return self.refuse_resp(reactor, client, SYNTAX),
-        };
-        self.resp_operate(reactor, client, operation, args.get(1).unwrap_or_default(), b"")
+            _ => return Err(SYNTAX.into()),
+        })
     }
 
-    /// `EXPIRE` and its kind.
+    /// The operation of `EXPIRE` and its kind.
     fn resp_expire(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
+        &self,
+        reactor: &R,
         (row, unit): (&Row, Unit),
         version: Version,
         args: Args<'_>,
-    ) -> Flow {
+    ) -> Result<RespOperation, Error> {
         let mut condition = Condition::Always;
         for word in args.iter().skip(3) {
             let named = [
@@ -317,10 +317,7 @@ impl<R: Reactor> Core<R> {
                 (b"lt", Condition::Earlier),
             ];
             let found = named.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
-            let Some((_, found)) = found else {
-                let text = [b"ERR Unsupported option ", word].concat();
-                return self.refuse_resp(reactor, client, &text);
-            };
+            let (_, found) = found.ok_or_else(|| [b"ERR Unsupported option ", word].concat())?;
             let both = [condition, found];
             condition = match (condition, found) {
                 (Condition::Always, found) => found,
@@ -334,22 +331,16 @@ impl<R: Reactor> Core<R> {
                 }
                 _ if both.contains(&Condition::Never) => {
                     let text = b"ERR NX and XX, GT or LT options at the same time are not compatible";
-                    return self.refuse_resp(reactor, client, text);
+                    return Err(text.into());
                 }
                 _ => {
-                    let text = b"ERR GT and LT options at the same time are not compatible";
-                    return self.refuse_resp(reactor, client, text);
+                    return Err(b"ERR GT and LT options at the same time are not compatible".into());
                 }
             };
         }
-        let Some(number) = read_i64(args.get(2).unwrap_or_default()) else {
-            return self.refuse_resp(reactor, client, NO_INTEGER);
-        };
-        let Some(expiry) = self.expiry(reactor, unit, number, true) else {
-            return self.refuse_expiry(reactor, client, row.name);
-        };
-        let operation = RespOperation { expiry, ..RespOperation::new(Verb::Expire(condition), version) };
-        self.resp_operate(reactor, client, operation, args.get(1).unwrap_or_default(), b"")
+        let number = read_i64(args.get(2).unwrap_or_default()).ok_or(NO_INTEGER)?;
+        let expiry = self.expiry(reactor, unit, number, true).ok_or_else(|| bad_expiry(row.name))?;
+        Ok(RespOperation { expiry, ..RespOperation::new(Verb::Expire(condition), version) })
     }
 
     /// The present moment. Units: ms of Unix time.
@@ -478,25 +469,8 @@ impl<R: Reactor> Core<R> {
     }
 
     #[cold]
-    fn refuse_count(&mut self, reactor: &mut R, client: &mut Client, name: &str) -> Flow {
-        self.refuse_resp(reactor, client, &wrong_count(name))
-    }
-
-    #[cold]
     fn refuse_expiry(&mut self, reactor: &mut R, client: &mut Client, name: &str) -> Flow {
-        let text = format!("ERR invalid expire time in '{name}' command");
-        self.refuse_resp(reactor, client, text.as_bytes())
-    }
-
-    /// Does something on every thread, and answers when all have done it.
-    fn resp_everywhere(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        finish: Finish,
-        work: impl Fn() -> Work,
-    ) -> Flow {
-        self.everywhere(reactor, client, Reply::Wanted, replies::Finish::Resp(finish), work)
+        self.refuse_resp(reactor, client, &bad_expiry(name))
     }
 }
 
@@ -507,6 +481,11 @@ fn unfit_key(key: &[u8]) -> Option<Vec<u8>> {
     (!fits).then(|| format!("ERR a key has 1 to {KEY_MAX} bytes, and this one {length}").into_bytes())
 }
 
+fn bad_expiry(name: &str) -> Vec<u8> {
+    format!("ERR invalid expire time in '{name}' command").into_bytes()
+}
+
+#[cold]
 fn wrong_count(name: &str) -> Vec<u8> {
     format!("ERR wrong number of arguments for '{name}' command").into_bytes()
 }

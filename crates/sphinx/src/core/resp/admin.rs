@@ -1,14 +1,15 @@
 //! Commands of RESP about the connection and the server.
 
+use proto_memcache::Reply;
 use proto_resp::server::{Args, Version, matches, read_i64, reply};
 use reactor::{Address, Reactor};
 use tracing::info;
 
 use super::super::Core;
 use super::super::requests::Flow;
-use super::{NO_INTEGER, PATTERN_MAX, REQUESTS, SYNTAX, unfit_key};
+use super::{Error, NO_INTEGER, PATTERN_MAX, REQUESTS, SYNTAX, unfit_key, wrong_count};
 use crate::client::Client;
-use crate::message::Work;
+use crate::message::Task;
 use crate::operation::resp::{RespOperation, Verb};
 use crate::replies;
 use crate::resp::commands::{COMMANDS, Command, Row};
@@ -24,8 +25,18 @@ const NO_LIBRARY: &[u8] = b"ERR lib-name and lib-ver cannot contain spaces, newl
 /// The longest name of a client or of its library: a connection keeps them, and `CLIENT LIST` has those of all. Units: bytes.
 const NAME_MAX: usize = 256;
 
+/// What a command leads to.
+enum Then {
+    /// The reply that it has written.
+    Answer,
+    /// The same, and the end of the connection.
+    Close,
+    /// A reply that every thread has a part in, after the lines that it has written.
+    Everywhere(Finish, Task),
+}
+
 impl<R: Reactor> Core<R> {
-    /// A command that is not about an item.
+    /// A command that is not about an item, and `MEMORY USAGE`.
     #[cold]
     pub(super) fn resp_admin(
         &mut self,
@@ -35,102 +46,112 @@ impl<R: Reactor> Core<R> {
         command: Command,
         args: Args<'_>,
     ) -> Flow {
+        if command == Command::Memory
+            && let (Some(word), Some(key)) = (args.get(1), args.get(2))
+            && word.eq_ignore_ascii_case(b"usage")
+        {
+            if let Some(error) = unfit_key(key) {
+                return self.refuse_resp(reactor, client, &error);
+            }
+            let operation = RespOperation::new(Verb::Footprint, talk.version);
+            return self.resp_operate(reactor, client, operation, key, b"");
+        }
+        let mut text = self.buffers.take();
+        let flow = match self.administer(reactor, client, talk, (command, args), &mut text) {
+            Ok(Then::Answer) => self.answer(reactor, client, Reply::Wanted, &text),
+            Ok(Then::Close) => {
+                self.answer(reactor, client, Reply::Wanted, &text);
+                Flow::Close
+            }
+            Ok(Then::Everywhere(finish, task)) => {
+                let finish = replies::Finish::Resp(finish);
+                return self.everywhere_with(reactor, client, text, finish, task);
+            }
+            Err(error) => self.refuse_resp(reactor, client, &error),
+        };
+        self.buffers.give(text);
+        flow
+    }
+
+    /// The same for all but `MEMORY USAGE`: writes the reply of this thread.
+    fn administer(
+        &mut self,
+        reactor: &R,
+        client: &mut Client,
+        talk: &mut Talk,
+        (command, args): (Command, Args<'_>),
+        out: &mut Vec<u8>,
+    ) -> Result<Then, Error> {
         let arg = |number: usize| args.get(number).unwrap_or_default();
         let is = |number: usize, word: &str| arg(number).eq_ignore_ascii_case(word.as_bytes());
         match command {
             Command::Ping => match args.len() {
-                1 => self.resp_simple(reactor, client, b"PONG"),
-                2 => self.resp_reply(reactor, client, |out| reply::bulk(out, arg(1))),
-                _ => self.refuse_count(reactor, client, "ping"),
+                1 => reply::simple(out, b"PONG"),
+                2 => reply::bulk(out, arg(1)),
+                _ => return Err(wrong_count("ping").into()),
             },
-            Command::Echo => self.resp_reply(reactor, client, |out| reply::bulk(out, arg(1))),
+            Command::Echo => reply::bulk(out, arg(1)),
             Command::Quit => {
-                self.make(reactor, client, |out| reply::simple(out, b"OK"));
-                Flow::Close
+                reply::simple(out, b"OK");
+                return Ok(Then::Close);
             }
             Command::Reset => {
                 *talk = Talk { since: talk.since, ..Talk::default() };
                 client.is_known = self.common.users.is_none();
-                self.resp_simple(reactor, client, b"RESET")
+                reply::simple(out, b"RESET");
             }
-            Command::Auth => self.resp_auth(reactor, client, args),
-            Command::Hello => self.resp_hello(reactor, client, talk, args),
+            Command::Auth => return self.resp_auth(client, args, out),
+            Command::Hello => return self.resp_hello(client, talk, args, out),
             Command::Select => match read_i64(arg(1)) {
-                None => self.refuse_resp(reactor, client, NO_INTEGER),
-                Some(0) => self.resp_simple(reactor, client, b"OK"),
-                Some(_) => self.refuse_resp(reactor, client, b"ERR DB index is out of range"),
+                None => return Err(NO_INTEGER.into()),
+                Some(0) => reply::simple(out, b"OK"),
+                Some(_) => return Err(b"ERR DB index is out of range".into()),
             },
             Command::Time => {
                 let now = self.common.clock.micros(reactor.now());
-                self.resp_reply(reactor, client, |out| {
-                    reply::array(out, 2);
-                    bulk_number(out, now / 1_000_000);
-                    bulk_number(out, now % 1_000_000);
-                })
+                reply::array(out, 2);
+                bulk_number(out, now / 1_000_000);
+                bulk_number(out, now % 1_000_000);
             }
-            Command::DbSize => self.resp_everywhere(reactor, client, Finish::Items, || Work::Report),
+            Command::DbSize => return Ok(Then::Everywhere(Finish::Items, Task::Report)),
             Command::Info => {
                 let sections = Sections::of(args.iter().skip(1));
-                self.resp_everywhere(reactor, client, Finish::Info(sections, talk.version), || Work::Report)
+                return Ok(Then::Everywhere(Finish::Info(sections, talk.version), Task::Report));
             }
             Command::Flush => match args.len() {
                 _ if !self.common.config.flush_all => {
-                    self.refuse_resp(reactor, client, b"ERR flushing is not allowed; the server runs with -F")
+                    return Err(b"ERR flushing is not allowed; the server runs with -F".into());
                 }
-                1 => self.resp_everywhere(reactor, client, Finish::Ok, || Work::Flush { delay: 0 }),
-                2 if is(1, "sync") || is(1, "async") => {
-                    self.resp_everywhere(reactor, client, Finish::Ok, || Work::Flush { delay: 0 })
-                }
-                _ => self.refuse_resp(reactor, client, SYNTAX),
+                2 if !is(1, "sync") && !is(1, "async") => return Err(SYNTAX.into()),
+                1 | 2 => return Ok(Then::Everywhere(Finish::Ok, Task::Flush { delay: 0 })),
+                _ => return Err(SYNTAX.into()),
             },
-            Command::Config => self.resp_config(reactor, client, talk.version, args),
-            Command::Client => self.resp_client(reactor, client, talk, args),
-            Command::Commands => self.resp_commands(reactor, client, talk.version, args),
-            Command::Memory if is(1, "usage") && args.len() >= 3 => {
-                if let Some(error) = unfit_key(arg(2)) {
-                    return self.refuse_resp(reactor, client, &error);
-                }
-                let operation = RespOperation::new(Verb::Footprint, talk.version);
-                self.resp_operate(reactor, client, operation, arg(2), b"")
-            }
-            Command::Memory => self.refuse_subcommand(reactor, client, "MEMORY", arg(1)),
+            Command::Config => return self.resp_config(talk.version, args, out),
+            Command::Client => return self.resp_client(reactor, client, talk, args, out),
+            Command::Commands => return commands(talk.version, args, out),
+            Command::Memory => return Err(unknown_subcommand("MEMORY", arg(1))),
             _ => unreachable!("it is about an item"),
         }
-    }
-
-    fn resp_reply(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
-        self.make(reactor, client, |out| write(out));
-        Flow::Next
-    }
-
-    fn resp_simple(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) -> Flow {
-        self.resp_reply(reactor, client, |out| reply::simple(out, text))
-    }
-
-    fn refuse_subcommand(&mut self, reactor: &mut R, client: &mut Client, of: &str, name: &[u8]) -> Flow {
-        /// Characters of a name that are shown. Source: Redis' `addReplySubcommandSyntaxError`.
-        const SHOWN: usize = 128;
-        let name = &name[..name.len().min(SHOWN)];
-        let text = [b"ERR unknown subcommand '", name, b"'. Try ", of.as_bytes(), b" HELP."].concat();
-        self.refuse_resp(reactor, client, &text)
+        Ok(Then::Answer)
     }
 
     /// `AUTH`.
-    fn resp_auth(&mut self, reactor: &mut R, client: &mut Client, args: Args<'_>) -> Flow {
+    fn resp_auth(&mut self, client: &mut Client, args: Args<'_>, out: &mut Vec<u8>) -> Result<Then, Error> {
         let (user, password) = match (args.len(), args.get(1), args.get(2)) {
             (2, Some(password), _) => (DEFAULT_USER, password),
             (3, Some(user), Some(password)) => (user, password),
-            _ => return self.refuse_resp(reactor, client, SYNTAX),
+            _ => return Err(SYNTAX.into()),
         };
         if self.common.users.is_none() && args.len() == 2 {
             let text = b"ERR AUTH <password> called without any password configured for the default user. Are you sure \
                          your configuration is correct?";
-            return self.refuse_resp(reactor, client, text);
+            return Err(text.into());
         }
-        if self.resp_knows(client, user, password) {
-            return self.resp_simple(reactor, client, b"OK");
+        if !self.resp_knows(client, user, password) {
+            return Ok(self.refuse_password(client, user, out));
         }
-        self.refuse_password(reactor, client, user)
+        reply::simple(out, b"OK");
+        Ok(Then::Answer)
     }
 
     /// Whether a client is whom it says; it may use the server then.
@@ -147,31 +168,31 @@ impl<R: Reactor> Core<R> {
         is_known
     }
 
-    fn refuse_password(&mut self, reactor: &mut R, client: &mut Client, user: &[u8]) -> Flow {
-        self.make(reactor, client, |out| reply::error(out, WRONG_PASSWORD));
+    fn refuse_password(&mut self, client: &mut Client, user: &[u8], out: &mut Vec<u8>) -> Then {
+        reply::error(out, WRONG_PASSWORD);
         if self.refuse_words(client, Some(user)) {
             client.ends = "error";
-            return Flow::Close;
+            return Then::Close;
         }
-        Flow::Next
+        Then::Answer
     }
 
     /// `HELLO`.
-    fn resp_hello(&mut self, reactor: &mut R, client: &mut Client, talk: &mut Talk, args: Args<'_>) -> Flow {
-        let mut version = talk.version;
-        if let Some(word) = args.get(1) {
-            version = match read_i64(word) {
-                Some(2) => Version::Two,
-                Some(3) => Version::Three,
-                Some(_) => return self.refuse_resp(reactor, client, b"NOPROTO unsupported protocol version"),
-                None => {
-                    let text = b"ERR Protocol version is not an integer or out of range";
-                    return self.refuse_resp(reactor, client, text);
-                }
-            };
-        }
-        let (mut words, mut name) = (None, None);
-        let mut at = 2;
+    fn resp_hello(
+        &mut self,
+        client: &mut Client,
+        talk: &mut Talk,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Then, Error> {
+        let version = match args.get(1).map(read_i64) {
+            None => talk.version,
+            Some(Some(2)) => Version::Two,
+            Some(Some(3)) => Version::Three,
+            Some(Some(_)) => return Err(b"NOPROTO unsupported protocol version".into()),
+            Some(None) => return Err(b"ERR Protocol version is not an integer or out of range".into()),
+        };
+        let (mut words, mut name, mut at) = (None, None, 2);
         while let Some(option) = args.get(at) {
             match (args.get(at + 1), args.get(at + 2)) {
                 (Some(user), Some(password)) if option.eq_ignore_ascii_case(b"auth") => {
@@ -182,247 +203,167 @@ impl<R: Reactor> Core<R> {
                     name = Some(own);
                     at += 2;
                 }
-                _ => {
-                    let text = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
-                    return self.refuse_resp(reactor, client, &text);
-                }
+                _ => return Err([b"ERR Syntax error in HELLO option '", option, b"'"].concat().into()),
             }
         }
         if let Some((user, password)) = words
             && !self.resp_knows(client, user, password)
         {
-            return self.refuse_password(reactor, client, user);
+            return Ok(self.refuse_password(client, user, out));
         }
         if !client.is_known {
             let text = b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
                          <user> <pass> option can be used to authenticate the client and select the RESP protocol version \
                          at the same time";
-            return self.refuse_resp(reactor, client, text);
+            return Err(text.into());
         }
         if let Some(name) = name {
-            if let Some(error) = unfit_name(name, NO_NAME) {
-                return self.refuse_resp(reactor, client, error);
-            }
-            talk.name = name.to_vec();
+            talk.name = fit_name(name, NO_NAME)?;
         }
         talk.version = version;
         let id = self.number_of(client.conn, self.number) as i64;
-        self.resp_reply(reactor, client, |out| {
-            reply::map(out, 7, version);
-            let mut texts = |pairs: &[(&str, &str)]| {
-                for (name, text) in pairs {
-                    reply::bulk(out, name.as_bytes());
-                    reply::bulk(out, text.as_bytes());
-                }
-            };
-            // Clients look for the name.
-            texts(&[("server", "redis"), ("version", REDIS_VERSION)]);
-            for (name, number) in [("proto", if version == Version::Two { 2 } else { 3 }), ("id", id)] {
-                reply::bulk(out, name.as_bytes());
-                reply::integer(out, number);
-            }
-            for (name, text) in [("mode", "standalone"), ("role", "master")] {
-                reply::bulk(out, name.as_bytes());
-                reply::bulk(out, text.as_bytes());
-            }
-            reply::bulk(out, b"modules");
-            reply::array(out, 0);
-        })
+        reply::map(out, 7, version);
+        // Clients look for the name.
+        texts(out, &[("server", "redis"), ("version", REDIS_VERSION)]);
+        for (name, number) in [("proto", if version == Version::Two { 2 } else { 3 }), ("id", id)] {
+            reply::bulk(out, name.as_bytes());
+            reply::integer(out, number);
+        }
+        texts(out, &[("mode", "standalone"), ("role", "master")]);
+        reply::bulk(out, b"modules");
+        reply::array(out, 0);
+        Ok(Then::Answer)
     }
 
     /// `CONFIG`.
-    fn resp_config(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        version: Version,
-        args: Args<'_>,
-    ) -> Flow {
+    fn resp_config(&self, version: Version, args: Args<'_>, out: &mut Vec<u8>) -> Result<Then, Error> {
         let name = args.get(1).unwrap_or_default();
         let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
         if is(b"resetstat") && args.len() == 2 {
-            return self.resp_everywhere(reactor, client, Finish::Ok, || Work::Reset);
+            return Ok(Then::Everywhere(Finish::Ok, Task::Reset));
         }
         if is(b"get") && args.iter().skip(2).map(|pattern| pattern.len() + 1).sum::<usize>() > PATTERN_MAX {
-            return self.refuse_resp(reactor, client, b"ERR the patterns are too long together");
+            return Err(b"ERR the patterns are too long together".into());
         }
         if is(b"get") && args.len() > 2 {
             let wanted = |name: &str| {
                 args.iter().skip(2).any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
             };
-            let all = settings::settings(&self.common.config, self.common.memory.bytes(), self.resp_port());
+            let all = self.resp_settings();
             let all: Vec<_> = all.into_iter().filter(|(name, _)| wanted(name)).collect();
-            return self.resp_reply(reactor, client, |out| {
-                reply::map(out, all.len(), version);
-                for (name, value) in &all {
-                    reply::bulk(out, name.as_bytes());
-                    reply::bulk(out, value.as_bytes());
-                }
-            });
+            reply::map(out, all.len(), version);
+            texts(out, &all);
+            return Ok(Then::Answer);
         }
         if is(b"set") && args.len() > 3 && args.len().is_multiple_of(2) {
-            return self.resp_set_config(reactor, client, args);
+            return self.resp_set_config(args, out);
         }
         if is(b"get") || is(b"set") || is(b"resetstat") {
-            let name = format!("config|{}", String::from_utf8_lossy(name).to_ascii_lowercase());
-            return self.refuse_count(reactor, client, &name);
+            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+            return Err(wrong_count(&format!("config|{name}")).into());
         }
-        self.refuse_subcommand(reactor, client, "CONFIG", name)
+        Err(unknown_subcommand("CONFIG", name))
     }
 
     /// `CONFIG SET`: the memory may change; of others only their present value is accepted.
-    fn resp_set_config(&mut self, reactor: &mut R, client: &mut Client, args: Args<'_>) -> Flow {
-        let all = settings::settings(&self.common.config, self.common.memory.bytes(), self.resp_port());
+    fn resp_set_config(&self, args: Args<'_>, out: &mut Vec<u8>) -> Result<Then, Error> {
+        let all = self.resp_settings();
         let mut memory = None;
         for at in (2..args.len()).step_by(2) {
             let (name, value) = (args.get(at).unwrap_or_default(), args.get(at + 1).unwrap_or_default());
-            let known = all.iter().find(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()));
             let failed = |why: &str| {
-                let (first, name) = (b"ERR CONFIG SET failed (possibly related to argument '", name);
+                let first = b"ERR CONFIG SET failed (possibly related to argument '";
                 [&first[..], name, b"') - ", why.as_bytes()].concat()
             };
-            let error = match known {
+            match all.iter().find(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes())) {
                 None => {
-                    [b"ERR Unknown option or number of arguments for CONFIG SET - '", name, b"'"].concat()
+                    let first = b"ERR Unknown option or number of arguments for CONFIG SET - '";
+                    return Err([&first[..], name, b"'"].concat().into());
                 }
-                Some(("maxmemory", _)) => match settings::read_memory(value) {
-                    // Of which the limit has whole ones.
-                    Some(bytes) => {
-                        memory = Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX));
-                        continue;
-                    }
-                    None => failed("argument must be a memory value"),
-                },
-                Some((_, own)) if value.eq_ignore_ascii_case(own.as_bytes()) => continue,
-                Some(_) => failed("can't set immutable config"),
-            };
-            return self.refuse_resp(reactor, client, &error);
-        }
-        let Some(megabytes) = memory else { return self.resp_simple(reactor, client, b"OK") };
-        match self.common.memory.set(megabytes) {
-            Err(refusal) => {
-                let line = String::from_utf8_lossy(refusal.line());
-                let text = format!(
-                    "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - {}",
-                    line.trim_end()
-                );
-                self.refuse_resp(reactor, client, text.as_bytes())
-            }
-            Ok(limit) => {
-                info!(%limit, "CONFIG SET maxmemory: the memory for items is changed");
-                self.resp_everywhere(reactor, client, Finish::Ok, || Work::Memory)
+                Some(("maxmemory", _)) => {
+                    let bytes = settings::read_memory(value);
+                    let bytes = bytes.ok_or_else(|| failed("argument must be a memory value"))?;
+                    // The limit is in whole MiB.
+                    memory = Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX));
+                }
+                Some((_, own)) if value.eq_ignore_ascii_case(own.as_bytes()) => {}
+                Some(_) => return Err(failed("can't set immutable config").into()),
             }
         }
+        let Some(megabytes) = memory else {
+            reply::simple(out, b"OK");
+            return Ok(Then::Answer);
+        };
+        let limit = self.common.memory.set(megabytes).map_err(|refusal| {
+            let line = String::from_utf8_lossy(refusal.line());
+            let why = line.trim_end();
+            format!("ERR CONFIG SET failed (possibly related to argument 'maxmemory') - {why}").into_bytes()
+        })?;
+        info!(%limit, "CONFIG SET maxmemory: the memory for items is changed");
+        Ok(Then::Everywhere(Finish::Ok, Task::Memory))
+    }
+
+    /// The settings that `CONFIG` knows.
+    fn resp_settings(&self) -> Vec<(&'static str, String)> {
+        settings::settings(&self.common.config, self.common.memory.bytes(), self.resp_port())
     }
 
     /// `CLIENT`.
-    fn resp_client(&mut self, reactor: &mut R, client: &mut Client, talk: &mut Talk, args: Args<'_>) -> Flow {
+    fn resp_client(
+        &self,
+        reactor: &R,
+        client: &Client,
+        talk: &mut Talk,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Then, Error> {
         let arg = |number: usize| args.get(number).unwrap_or_default();
         let is = |number: usize, word: &str| arg(number).eq_ignore_ascii_case(word.as_bytes());
         let name = arg(1).to_ascii_lowercase();
         match (&name[..], args.len()) {
-            (b"id", 2) => {
-                let id = self.number_of(client.conn, self.number) as i64;
-                self.resp_reply(reactor, client, |out| reply::integer(out, id))
-            }
-            (b"getname", 2) if talk.name.is_empty() => {
-                self.resp_reply(reactor, client, |out| reply::null(out, talk.version))
-            }
-            (b"getname", 2) => self.resp_reply(reactor, client, |out| reply::bulk(out, &talk.name)),
+            (b"id", 2) => reply::integer(out, self.number_of(client.conn, self.number) as i64),
+            (b"getname", 2) if talk.name.is_empty() => reply::null(out, talk.version),
+            (b"getname", 2) => reply::bulk(out, &talk.name),
             (b"setname", 3) => {
-                if let Some(error) = unfit_name(arg(2), NO_NAME) {
-                    return self.refuse_resp(reactor, client, error);
-                }
-                talk.name = arg(2).to_vec();
-                self.resp_simple(reactor, client, b"OK")
+                talk.name = fit_name(arg(2), NO_NAME)?;
+                reply::simple(out, b"OK");
             }
             (b"setinfo", 4) => {
                 let place = match () {
                     () if is(2, "lib-name") => &mut talk.library[0],
                     () if is(2, "lib-ver") => &mut talk.library[1],
-                    () => {
-                        let text = [b"ERR Unrecognized option '", arg(2), b"'"].concat();
-                        return self.refuse_resp(reactor, client, &text);
-                    }
+                    () => return Err([b"ERR Unrecognized option '", arg(2), b"'"].concat().into()),
                 };
-                if let Some(error) = unfit_name(arg(3), NO_LIBRARY) {
-                    return self.refuse_resp(reactor, client, error);
-                }
-                *place = arg(3).to_vec();
-                self.resp_simple(reactor, client, b"OK")
+                *place = fit_name(arg(3), NO_LIBRARY)?;
+                reply::simple(out, b"OK");
             }
             (b"info", 2) => {
                 let mut line = Vec::new();
                 self.tell_resp_client(reactor, client, talk, &mut line);
-                self.resp_reply(reactor, client, |out| reply::verbatim(out, &line, talk.version))
+                reply::verbatim(out, &line, talk.version);
             }
             (b"list", 2) => {
                 // It was taken out for its request.
-                let mut line = Vec::new();
-                self.tell_resp_client(reactor, client, talk, &mut line);
-                let finish = replies::Finish::Resp(Finish::Lines(talk.version));
-                self.everywhere_with(reactor, client, line, finish, || Work::RespClients)
+                self.tell_resp_client(reactor, client, talk, out);
+                return Ok(Then::Everywhere(Finish::Lines(talk.version), Task::RespClients));
             }
-            (b"no-evict" | b"no-touch", 3) if is(2, "on") || is(2, "off") => {
-                self.resp_simple(reactor, client, b"OK")
+            (b"no-evict" | b"no-touch" | b"reply", 3) if is(2, "on") => reply::simple(out, b"OK"),
+            (b"no-evict" | b"no-touch", 3) if is(2, "off") => reply::simple(out, b"OK"),
+            (b"no-evict" | b"no-touch", 3) => return Err(SYNTAX.into()),
+            (b"reply", 3) => {
+                return Err(b"ERR CLIENT REPLY OFF and SKIP are not supported by this cache".into());
             }
-            (b"no-evict" | b"no-touch", 3) => self.refuse_resp(reactor, client, SYNTAX),
-            (b"reply", 3) if is(2, "on") => self.resp_simple(reactor, client, b"OK"),
-            (b"reply", 3) => self.refuse_resp(
-                reactor,
-                client,
-                b"ERR CLIENT REPLY OFF and SKIP are not supported by this cache",
-            ),
             (
                 b"id" | b"getname" | b"setname" | b"setinfo" | b"info" | b"list" | b"no-evict" | b"no-touch"
                 | b"reply",
                 _,
             ) => {
-                let name = format!("client|{}", String::from_utf8_lossy(&name));
-                self.refuse_count(reactor, client, &name)
+                let name = String::from_utf8_lossy(&name);
+                return Err(wrong_count(&format!("client|{name}")).into());
             }
-            _ => self.refuse_subcommand(reactor, client, "CLIENT", arg(1)),
+            _ => return Err(unknown_subcommand("CLIENT", arg(1))),
         }
-    }
-
-    /// `COMMAND`.
-    fn resp_commands(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        version: Version,
-        args: Args<'_>,
-    ) -> Flow {
-        let name = args.get(1).map(<[u8]>::to_ascii_lowercase);
-        match name.as_deref() {
-            None => self.resp_reply(reactor, client, |out| {
-                reply::array(out, COMMANDS.len());
-                COMMANDS.iter().for_each(|row| row.tell(out, version));
-            }),
-            Some(b"count") if args.len() == 2 => {
-                self.resp_reply(reactor, client, |out| reply::integer(out, COMMANDS.len() as i64))
-            }
-            Some(b"list") if args.len() == 2 => self.resp_reply(reactor, client, |out| {
-                reply::set(out, COMMANDS.len(), version);
-                COMMANDS.iter().for_each(|row| reply::bulk(out, row.name.as_bytes()));
-            }),
-            // There are no texts about commands.
-            Some(b"docs") => self.resp_reply(reactor, client, |out| reply::map(out, 0, version)),
-            Some(b"info") if args.len() > 2 + REQUESTS as usize => {
-                self.refuse_resp(reactor, client, b"ERR COMMAND INFO takes at most 1024 names")
-            }
-            Some(b"info") => self.resp_reply(reactor, client, |out| {
-                reply::array(out, args.len() - 2);
-                for name in args.iter().skip(2) {
-                    match Row::find(name) {
-                        Some(row) => row.tell(out, version),
-                        None if version == Version::Two => out.extend_from_slice(b"*-1\r\n"),
-                        None => reply::null(out, version),
-                    }
-                }
-            }),
-            Some(_) => self.refuse_subcommand(reactor, client, "COMMAND", args.get(1).unwrap_or_default()),
-        }
+        Ok(Then::Answer)
     }
 
     /// The first port for RESP.
@@ -488,11 +429,59 @@ impl<R: Reactor> Core<R> {
     }
 }
 
-/// The error for an invalid name, `None` if it is valid; `special` is the error for characters that separate words or lines.
-fn unfit_name(text: &[u8], special: &'static [u8]) -> Option<&'static [u8]> {
+/// `COMMAND`.
+fn commands(version: Version, args: Args<'_>, out: &mut Vec<u8>) -> Result<Then, Error> {
+    let name = args.get(1).map(<[u8]>::to_ascii_lowercase);
+    match name.as_deref() {
+        None => {
+            reply::array(out, COMMANDS.len());
+            COMMANDS.iter().for_each(|row| row.tell(out, version));
+        }
+        Some(b"count") if args.len() == 2 => reply::integer(out, COMMANDS.len() as i64),
+        Some(b"list") if args.len() == 2 => {
+            reply::set(out, COMMANDS.len(), version);
+            COMMANDS.iter().for_each(|row| reply::bulk(out, row.name.as_bytes()));
+        }
+        // There are no texts about commands.
+        Some(b"docs") => reply::map(out, 0, version),
+        Some(b"info") if args.len() > 2 + REQUESTS as usize => {
+            return Err(b"ERR COMMAND INFO takes at most 1024 names".into());
+        }
+        Some(b"info") => {
+            reply::array(out, args.len() - 2);
+            for name in args.iter().skip(2) {
+                match Row::find(name) {
+                    Some(row) => row.tell(out, version),
+                    None if version == Version::Two => out.extend_from_slice(b"*-1\r\n"),
+                    None => reply::null(out, version),
+                }
+            }
+        }
+        Some(_) => return Err(unknown_subcommand("COMMAND", args.get(1).unwrap_or_default())),
+    }
+    Ok(Then::Answer)
+}
+
+fn unknown_subcommand(of: &str, name: &[u8]) -> Error {
+    /// Characters of a name that are shown. Source: Redis' `addReplySubcommandSyntaxError`.
+    const SHOWN: usize = 128;
+    let name = &name[..name.len().min(SHOWN)];
+    [b"ERR unknown subcommand '", name, b"'. Try ", of.as_bytes(), b" HELP."].concat().into()
+}
+
+/// Appends names and texts in turn.
+fn texts(out: &mut Vec<u8>, pairs: &[(&str, impl AsRef<str>)]) {
+    for (name, text) in pairs {
+        reply::bulk(out, name.as_bytes());
+        reply::bulk(out, text.as_ref().as_bytes());
+    }
+}
+
+/// A valid name, as it is kept; `special` is the error for characters that separate words or lines.
+fn fit_name(text: &[u8], special: &'static [u8]) -> Result<Vec<u8>, Error> {
     if text.len() > NAME_MAX {
-        return Some(b"ERR a name has at most 256 bytes");
+        return Err(b"ERR a name has at most 256 bytes".into());
     }
     let fits = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
-    (!fits).then_some(special)
+    if fits { Ok(text.to_vec()) } else { Err(special.into()) }
 }

@@ -7,7 +7,7 @@ use reactor::Reactor;
 
 use super::super::Core;
 use super::super::requests::Flow;
-use super::{NO_INTEGER, PATTERN_MAX, SYNTAX};
+use super::{Error, NO_INTEGER, PATTERN_MAX, SYNTAX};
 use crate::client::Client;
 use crate::message::Work;
 use crate::partitions::Place;
@@ -23,9 +23,14 @@ const PATTERN_SHORT: usize = 64;
 
 impl<R: Reactor> Core<R> {
     /// `SCAN`.
-    pub(super) fn resp_scan(&mut self, reactor: &mut R, client: &mut Client, args: Args<'_>) -> Flow {
+    pub(super) fn resp_scan(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        args: Args<'_>,
+    ) -> Result<Flow, Error> {
         if !self.common.config.dump {
-            return self.refuse_resp(reactor, client, b"ERR SCAN is not allowed; the server runs with -X");
+            return Err(b"ERR SCAN is not allowed; the server runs with -X".into());
         }
         let cursor =
             std::str::from_utf8(args.get(1).unwrap_or_default()).ok().and_then(|text| text.parse().ok());
@@ -34,25 +39,25 @@ impl<R: Reactor> Core<R> {
             let (word, value) = (args.get(at).unwrap_or_default(), args.get(at + 1));
             match value {
                 Some(value) if word.eq_ignore_ascii_case(b"match") => pattern = value,
-                Some(value) if word.eq_ignore_ascii_case(b"count") => match read_i64(value) {
-                    None => return self.refuse_resp(reactor, client, NO_INTEGER),
-                    Some(..1) => return self.refuse_resp(reactor, client, SYNTAX),
-                    Some(number) => count = usize::try_from(number).unwrap_or(usize::MAX).min(SCAN.0),
-                },
+                Some(value) if word.eq_ignore_ascii_case(b"count") => {
+                    match read_i64(value).ok_or(NO_INTEGER)? {
+                        ..1 => return Err(SYNTAX.into()),
+                        number => count = usize::try_from(number).unwrap_or(usize::MAX).min(SCAN.0),
+                    }
+                }
                 Some(value) if word.eq_ignore_ascii_case(b"type") => {
                     any = value.eq_ignore_ascii_case(b"string");
                 }
-                _ => return self.refuse_resp(reactor, client, SYNTAX),
+                _ => return Err(SYNTAX.into()),
             }
         }
         if pattern.len() > PATTERN_MAX {
-            return self.refuse_resp(reactor, client, b"ERR a pattern has at most 1024 bytes");
+            return Err(b"ERR a pattern has at most 1024 bytes".into());
         }
-        let Some(scan) = cursor.and_then(|cursor| Scan::of(cursor, self.partitions.count(), count)) else {
-            return self.refuse_resp(reactor, client, NO_CURSOR);
-        };
+        let scan = cursor.and_then(|cursor| Scan::of(cursor, self.partitions.count(), count));
+        let scan = scan.ok_or(NO_CURSOR)?;
         if !any {
-            return self.answer(reactor, client, Reply::Wanted, b"*2\r\n$1\r\n0\r\n*0\r\n");
+            return Ok(self.answer(reactor, client, Reply::Wanted, b"*2\r\n$1\r\n0\r\n*0\r\n"));
         }
         match self.partitions.place_of(scan.partition) {
             Place::Here(_) => {
@@ -65,7 +70,7 @@ impl<R: Reactor> Core<R> {
             }
             Place::At(owner) => {
                 if !self.may_ask(client, owner, pattern.len()) {
-                    return self.wait_for_room(client);
+                    return Ok(self.wait_for_room(client));
                 }
                 let reply = client.replies.expect();
                 self.ask_for(client, owner, Work::Scan(scan), (pattern, b""), reply);
@@ -73,7 +78,7 @@ impl<R: Reactor> Core<R> {
         }
         // It is as much work as many other requests.
         self.end_step();
-        Flow::Next
+        Ok(Flow::Next)
     }
 
     /// Appends the reply to a part of `SCAN` of a partition that is here.
