@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::mounts::{GroupMount, group_mounts};
+use crate::mounts::{MountPoint, mount_points};
 use crate::tree::read_lossy;
 
 /// The folders of the groups that limit process `pid` by `controller`: its own group, then the groups around it, as far
@@ -21,9 +21,10 @@ pub(crate) fn of(root: &Path, pid: &str, controller: &str) -> Vec<PathBuf> {
         return Vec::new();
     };
     let kind = if names.is_empty() { "cgroup2" } else { "cgroup" };
-    let holds = |mount: &GroupMount| mount.kind == kind && (names.is_empty() || mount.has_option(controller));
-    let mounts: Vec<GroupMount> =
-        group_mounts(&text("proc/self/mountinfo")).into_iter().filter(holds).collect();
+    let has_controller = |options: &str| options.split(',').any(|option| option == controller);
+    let holds =
+        |mount: &MountPoint| mount.kind == kind && (names.is_empty() || has_controller(&mount.options));
+    let mounts: Vec<MountPoint> = mount_points(&text("proc/self/mountinfo")).filter(holds).collect();
     let visible = mounts.iter().find_map(|mount| Some((mount, below(path, &mount.root)?)));
     // A group outside of the visible part is limited by the group at which that begins, at least.
     let Some((mount, inner)) = visible.or_else(|| Some((mounts.first()?, Path::new("")))) else {

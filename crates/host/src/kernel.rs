@@ -28,7 +28,6 @@ impl Kernel {
     pub(crate) fn read(tree: &Tree) -> Kernel {
         const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
         let distribution = |path: &str| tree.field(path, "PRETTY_NAME");
-        let sources = tree.text(format!("{CLOCK}/available_clocksource")).unwrap_or_default();
         let release = tree.text("proc/sys/kernel/osrelease");
         Kernel {
             options: kernel_options(tree, release.as_deref()),
@@ -38,12 +37,10 @@ impl Kernel {
                 .or_else(|| distribution("usr/lib/os-release"))
                 .map(|name| name.trim_matches(['"', '\'']).to_owned()),
             clock_source: tree.text(format!("{CLOCK}/current_clocksource")),
-            clock_sources: sources.split_whitespace().map(str::to_owned).collect(),
+            clock_sources: tree.words(format!("{CLOCK}/available_clocksource")),
         }
     }
-}
 
-impl Kernel {
     /// Whether the kernel was built with `option`, including as a module; `None` if unknown.
     pub fn built_with(&self, option: &str) -> Option<bool> {
         self.options.get(option).map(|value| value != "n")

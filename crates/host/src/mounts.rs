@@ -19,37 +19,41 @@ fn parse(line: &str) -> Option<Mount> {
     Some(Mount { at: at.to_owned(), kind: kind.to_owned(), options })
 }
 
-/// A mounted hierarchy of control groups, or a part of it.
-pub(crate) struct GroupMount {
-    /// The group at which the visible part begins.
-    pub(crate) root: String,
-    pub(crate) at: String,
-    /// `cgroup` (version 1) or `cgroup2`.
-    pub(crate) kind: String,
-    options: String,
+/// A mounted file system, or a part of it.
+pub struct MountPoint {
+    /// The number of its device: `254:1`.
+    pub number: String,
+    /// The folder of the file system, or the control group, at which the visible part begins.
+    pub root: String,
+    /// The folder where it is mounted.
+    pub at: String,
+    /// The type of the file system: `ext4`, `cgroup` (version 1), `cgroup2`.
+    pub kind: String,
+    /// The device, or another name.
+    pub source: String,
+    /// The options of the file system, with commas between them.
+    pub options: String,
 }
 
-impl GroupMount {
-    /// Whether it was mounted with `name`, such as a controller of version 1.
-    pub(crate) fn has_option(&self, name: &str) -> bool {
-        self.options.split(',').any(|option| option == name)
-    }
-}
-
-/// The mounted hierarchies in the text of a file `mountinfo`. Source: `proc_pid_mountinfo(5)`.
-pub(crate) fn group_mounts(text: &str) -> Vec<GroupMount> {
-    let parse = |line: &str| {
+/// The mounts in the text of a file `mountinfo`. Source: `proc_pid_mountinfo(5)`.
+pub fn mount_points(text: &str) -> impl Iterator<Item = MountPoint> {
+    text.lines().filter_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
-        let mut place = place.split(' ').skip(3).map(unescaped);
-        let mut kind = kind.split(' ').map(str::to_owned);
-        let (root, at, kind, options) = (place.next()?, place.next()?, kind.next()?, kind.nth(1)?);
-        kind.starts_with("cgroup").then_some(GroupMount { root, at, kind, options })
-    };
-    text.lines().filter_map(parse).collect()
+        let mut place = place.split(' ').skip(2).map(unescaped);
+        let mut kind = kind.split(' ').map(unescaped);
+        Some(MountPoint {
+            number: place.next()?,
+            root: place.next()?,
+            at: place.next()?,
+            kind: kind.next()?,
+            source: kind.next()?,
+            options: kind.next()?,
+        })
+    })
 }
 
 /// A field of a list of mounts without its escapes. Source: `getmntent(3)`: `\040` is a space.
-pub fn unescaped(word: &str) -> String {
+fn unescaped(word: &str) -> String {
     let mut parts = word.split('\\');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -59,4 +63,18 @@ pub fn unescaped(word: &str) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read() {
+        let check = |text: &str, expect: &str| assert_eq!(unescaped(text), expect);
+        check("/a\\040b\\011c", "/a b\tc");
+        check("/a\\134b", "/a\\b");
+        check("/a\\9", "/a\\9");
+        check("", "");
+    }
 }

@@ -1,9 +1,9 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::processes::running;
 use crate::tree::Tree;
 use crate::{
     Cache, Cgroups, Cpu, Frequency, Interrupts, Kernel, Limits, Memory, Network, Nic, NumaNode, Observing,
@@ -138,6 +138,13 @@ impl fmt::Display for Host {
         facts.extend(self.kernel.release.as_ref().map(|release| format!("Linux {release}")));
         f.pad(&facts.join(", "))
     }
+}
+
+/// The names of all processes, as the kernel keeps them (15 bytes); `None` if no process is visible.
+fn running(tree: &Tree) -> Option<BTreeSet<String>> {
+    let names: BTreeSet<String> =
+        tree.numbered("proc", "").iter().filter_map(|pid| tree.text(format!("proc/{pid}/comm"))).collect();
+    (!names.is_empty()).then_some(names)
 }
 
 /// The machine's host name.

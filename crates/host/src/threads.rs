@@ -129,6 +129,13 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
+/// The field of `/proc/PID/stat` at this place, from 3 on, counted from 1.
+///
+/// The second field is the program's name in brackets, which may hold spaces and brackets. Source: `proc_pid_stat(5)`.
+pub fn stat_field(stat: &str, place: usize) -> Option<&str> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(place.checked_sub(3)?)
+}
+
 /// Time that it ran and that it waited for a processor, and how often it got one.
 fn schedstat(root: &Path, pid: u32, tid: u32) -> Option<[u64; 3]> {
     counters(&text(root, pid, tid, "schedstat")?)
@@ -196,6 +203,19 @@ mod tests {
         assert_eq!(name(root.path(), 7, 7), "wor\u{fffd}");
         assert_eq!(allowed(root.path(), 7, 7), Some([0, 1].into_iter().collect()));
         assert_eq!(Thread::read(root.path(), 7, 7).map(|thread| thread.voluntary), Some(5));
+    }
+
+    #[test]
+    fn finds_the_fields_behind_a_name_with_brackets() {
+        let check = |stat: &str, place: usize, expect: Option<&str>| {
+            assert_eq!(stat_field(stat, place), expect, "{stat}");
+        };
+        check("7 (a) b) S 1 7 7", 3, Some("S"));
+        check("7 (a) b) S 1 7 7", 4, Some("1"));
+        check("7 (a) b) S 1 7 7 0 -1 4194560 11 22 33 44 5 6", 12, Some("33"));
+        check("7 (a) S 1", 22, None);
+        check("damaged", 4, None);
+        check("7 (a) S", 1, None);
     }
 
     #[test]

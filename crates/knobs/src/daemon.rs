@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::threads::numbers;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The time limit for a daemon to start or end. irqbalance ends after its sleep at the latest, 10 s.
@@ -19,9 +20,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The processes of this name with their command lines, which are empty for zombies.
 pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
-    let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let found = pids.filter_map(|pid| {
+    let process = |pid: u32| {
         let folder = root.join(format!("proc/{pid}"));
         let comm = fs::read_to_string(folder.join("comm")).ok()?;
         // The kernel keeps 15 bytes of a name. Source: proc(5).
@@ -31,10 +30,8 @@ pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
         let mut words: Vec<String> = words.collect();
         words.pop_if(|last| last.is_empty());
         Some((pid, words))
-    });
-    let mut found: Vec<_> = found.collect();
-    found.sort_unstable();
-    found
+    };
+    numbers(&root.join("proc")).into_iter().filter_map(process).collect()
 }
 
 /// Starts the daemon with these arguments, or stops it. If systemd started it, systemd restarts it.

@@ -6,11 +6,11 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use host::threads::stat_field;
 use rustix::io::Errno;
 
 use crate::action::below;
 use crate::kernel::Kernel;
-use crate::subject::field_of_stat;
 
 /// Placeholder for the start time of a process that a plan names.
 const ANY: &str = "-";
@@ -87,7 +87,7 @@ fn enter(kernel: &dyn Kernel, mount: &Path, group: &str, pid: &str) -> io::Resul
 fn started(kernel: &dyn Kernel, pid: u32) -> Option<String> {
     let stat = kernel.read(Path::new(&format!("/proc/{pid}/stat")), None).ok()?;
     // Field 22, in ticks since boot. Source: proc(5).
-    field_of_stat(&stat, 22).map(str::to_owned)
+    stat_field(&stat, 22).map(str::to_owned)
 }
 
 /// The group in a line such as `4:cpu,cpuacct:/a`, or `0::/a` for cgroup v2. Source: `cgroups(7)`.

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use host::read_lossy;
+use host::threads::{numbers, stat_field};
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
@@ -70,42 +70,23 @@ impl Subject {
 
 /// Whether a process with this `/proc/PID/stat` runs, rather than being a zombie.
 pub(crate) fn is_running(stat: &str) -> bool {
-    field_of_stat(stat, 3).is_some_and(|state| !["Z", "X", "x"].contains(&state))
+    stat_field(stat, 3).is_some_and(|state| !["Z", "X", "x"].contains(&state))
 }
 
 /// Every process with its parent.
 fn processes(root: &Path) -> Vec<(u32, u32)> {
-    let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter_map(|pid| {
+    let parent = |pid: u32| {
         let stat = read_lossy(&root.join(format!("proc/{pid}/stat"))).ok()?;
-        Some((pid, field_of_stat(&stat, 4)?.parse().ok()?))
-    })
-    .collect()
-}
-
-/// The field of `/proc/PID/stat` at this place, from 3 on, counted from 1.
-///
-/// The second field is the program's name in brackets, which may hold spaces and brackets. Source: `proc(5)`.
-pub(crate) fn field_of_stat(stat: &str, place: usize) -> Option<&str> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(place.checked_sub(3)?)
+        Some((pid, stat_field(&stat, 4)?.parse().ok()?))
+    };
+    numbers(&root.join("proc")).into_iter().filter_map(parent).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    #[test]
-    fn finds_the_fields_behind_a_name_with_brackets() {
-        let check = |stat: &str, place: usize, expect: Option<&str>| {
-            assert_eq!(field_of_stat(stat, place), expect, "{stat}");
-        };
-        check("7 (a) b) S 1 7 7", 3, Some("S"));
-        check("7 (a) b) S 1 7 7", 4, Some("1"));
-        check("7 (a) S 1", 22, None);
-        check("damaged", 4, None);
-        check("7 (a) S", 1, None);
-    }
+    use super::*;
 
     #[test]
     fn has_ended_with_its_last_process() {

@@ -179,15 +179,7 @@ pub(crate) fn hint(error: &libbpf_rs::Error) -> String {
     )
 }
 
-/// Whether this process has the capabilities to load programs. Source: `capabilities(7)`,
-/// `include/uapi/linux/capability.h`.
+/// Whether this process has the capabilities to load programs.
 pub(crate) fn may_load() -> bool {
-    const SYS_ADMIN: u32 = 21;
-    const PERFMON: u32 = 38;
-    const BPF: u32 = 39;
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let all = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let all = all.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    let has = |capability: u32| all >> capability & 1 == 1;
-    has(SYS_ADMIN) || has(BPF) && has(PERFMON)
+    host::Privileges::here().may_load_programs()
 }

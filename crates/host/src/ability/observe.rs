@@ -38,8 +38,7 @@ fn bpf(host: &Host) -> AbilityAnswer {
     if host.kernel.built_with("BPF_SYSCALL") == Some(false) {
         return no("the kernel was built without", "a kernel with CONFIG_BPF_SYSCALL");
     }
-    let may = |name: &str| host.privileges.can(name);
-    if !(may("sys_admin") || may("bpf") && may("perfmon")) {
+    if !host.privileges.may_load_programs() {
         return no("not for this user", "run as root, or with CAP_BPF and CAP_PERFMON");
     }
     if observing.lockdown.as_deref() == Some("confidentiality") {

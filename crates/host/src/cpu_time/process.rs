@@ -1,6 +1,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::threads::stat_field;
 use crate::tree::read_lossy;
 
 /// The processor time of one process.
@@ -21,13 +22,10 @@ impl ProcessTicks {
         })
     }
 
-    /// Source: `proc_pid_stat(5)`, fields 14 to 17. The name (field 2) may hold spaces and brackets.
     fn parse(stat: &str) -> Option<ProcessTicks> {
-        let (_, after_name) = stat.rsplit_once(')')?;
-        let times: Vec<u64> =
-            after_name.split_whitespace().skip(11).take(4).map_while(|w| w.parse().ok()).collect();
-        let [user, system, children_user, children_system] = times[..] else { return None };
-        Some(ProcessTicks { own: user + system, waited_children: children_user + children_system })
+        // In user mode and in system calls.
+        let ticks = |place: usize| stat_field(stat, place)?.parse::<u64>().ok();
+        Some(ProcessTicks { own: ticks(14)? + ticks(15)?, waited_children: ticks(16)? + ticks(17)? })
     }
 }
 

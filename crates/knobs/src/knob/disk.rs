@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use host::unescaped;
+use host::{MountPoint, mount_points};
 
 use super::quantity::{self, BYTES};
 use super::value::{at_folder, behind};
@@ -21,15 +21,6 @@ struct Disk {
     number: String,
     /// The file system if it uses virtual devices of its own, such as btrfs; `None` if it is directly on the disk.
     by_way_of: Option<String>,
-}
-
-/// A mount: a line of `/proc/self/mountinfo`. Source: `proc_pid_mountinfo(5)`.
-struct Mount {
-    number: String,
-    at: PathBuf,
-    kind: String,
-    source: String,
-    options: String,
 }
 
 /// `disk.read=10MiB`, `disk.read=10MiB@/srv`: the read rate per second from the disk that holds a folder.
@@ -139,7 +130,7 @@ impl Planner<'_> {
             Err(self.unsupported(limit, "name a folder on a disk"))
         };
         let Some(mount) = mount_of(mounts, &path) else { return unsupported("no mounted file system") };
-        if let Some(upper) = mount.upper().filter(|_| depth > 0) {
+        if let Some(upper) = upper(&mount).filter(|_| depth > 0) {
             return self.disk_below(mounts, upper, depth - 1);
         }
         let is_virtual = mount.number.starts_with("0:");
@@ -195,28 +186,18 @@ impl Planner<'_> {
     }
 }
 
-impl Mount {
-    fn read(line: &str) -> Option<Mount> {
-        let (own, rest) = line.split_once(" - ")?;
-        let mut own = own.split(' ').skip(2);
-        let (number, at) = (own.next()?.to_owned(), own.nth(1)?);
-        let mut rest = rest.split(' ');
-        let mut next = || rest.next().map(unescaped);
-        Some(Mount { number, at: unescaped(at).into(), kind: next()?, source: next()?, options: next()? })
-    }
-
-    /// For an overlay file system, such as a container's: the folder on the underlying file system.
-    fn upper(&self) -> Option<PathBuf> {
-        let option = |name: &str| self.options.split(',').find_map(|option| option.strip_prefix(name));
-        let lower = || option("lowerdir=").and_then(|all| all.split(':').next());
-        (self.kind == "overlay").then(|| option("upperdir=").or_else(lower)).flatten().map(PathBuf::from)
-    }
+/// For an overlay file system, such as a container's: the folder on the underlying file system.
+fn upper(mount: &MountPoint) -> Option<PathBuf> {
+    let option = |name: &str| mount.options.split(',').find_map(|option| option.strip_prefix(name));
+    let lower = || option("lowerdir=").and_then(|all| all.split(':').next());
+    (mount.kind == "overlay").then(|| option("upperdir=").or_else(lower)).flatten().map(PathBuf::from)
 }
 
 /// The mount that holds `path`: the last of the deepest ones.
-fn mount_of(mounts: &str, path: &Path) -> Option<Mount> {
-    let depth = |mount: &Mount| mount.at.components().filter(|part| *part != Component::RootDir).count();
-    mounts.lines().filter_map(Mount::read).filter(|mount| path.starts_with(&mount.at)).max_by_key(depth)
+fn mount_of(mounts: &str, path: &Path) -> Option<MountPoint> {
+    let is_folder = |part: &Component<'_>| *part != Component::RootDir;
+    let depth = |mount: &MountPoint| Path::new(&mount.at).components().filter(is_folder).count();
+    mount_points(mounts).filter(|mount| path.starts_with(&mount.at)).max_by_key(depth)
 }
 
 #[cfg(test)]
@@ -235,10 +216,10 @@ mod tests {
 
     #[test]
     fn finds_what_is_mounted_where_a_path_lies() {
-        let check = |path: &str, number: &str, kind: &str, upper: Option<&str>| {
+        let check = |path: &str, number: &str, kind: &str, expect: Option<&str>| {
             let mount = mount_of(MOUNTS, Path::new(path)).unwrap();
             assert_eq!((mount.number.as_str(), mount.kind.as_str()), (number, kind), "{path}");
-            assert_eq!(mount.upper(), upper.map(PathBuf::from), "{path}");
+            assert_eq!(upper(&mount), expect.map(PathBuf::from), "{path}");
         };
         check("/", "254:1", "ext4", None);
         check("/home/a", "254:1", "ext4", None);
@@ -250,14 +231,5 @@ mod tests {
         // Of two mounts at one place the later is on top.
         check("/tmp/x", "8:32", "ext4", None);
         assert!(mount_of("", Path::new("/")).is_none());
-    }
-
-    #[test]
-    fn escapes_are_read() {
-        let check = |text: &str, expect: &str| assert_eq!(unescaped(text), expect);
-        check("/a\\040b\\011c", "/a b\tc");
-        check("/a\\134b", "/a\\b");
-        check("/a\\9", "/a\\9");
-        check("", "");
     }
 }
