@@ -93,21 +93,19 @@ fi
 # -Xmx64m: documents are small, the cache is elsewhere, and factors are mapped. Serial: threads that collect in parallel compete with requests for few
 # processors. Native memory kept for each thread's reads and writes: as large as the parts that the chassis makes.
 flags='-Xmx64m -XX:+UseSerialGC -Xshare:auto -Xss512k -XX:ReservedCodeCacheSize=48m -Djdk.nio.maxCachedBufferSize=65536'
-for name in movie-info cast-info rent-movie movie-review user-review movie-recommender; do
-    class=movies.$(echo "$name" | tr -d -).Main
-    launcher "$name" java "$flags" "$class"
-    launcher "java-$name" java "$flags" "$class"
+own='movie-info cast-info rent-movie movie-review user-review movie-recommender'
+for name in $own; do
+    launcher "$name" java "$flags" movies.monolith.Services "$name"
 done
 twins='compose-page plot thumbnail rating reviews photos videos user-auth unique-id movie-id text review-rating compose-review review-storage
     update-movie user search ads'
-for name in $twins; do
-    launcher "java-$name" java "$flags" movies.monolith.Twin "$name"
+for name in $own $twins front; do
+    launcher "java-$name" java "$flags" movies.monolith.Services "$name"
 done
-launcher java-front java "$flags" movies.monolith.Front
 # Half of the memory that the registry gives it: the sum of what it stands for.
 launcher monolith java "$(echo "$flags" | sed 's/-Xmx64m/-Xmx736m/; s/=48m/=128m/')" movies.monolith.Monolith
 mkdir -p "$out/java-twins/bin"
-for name in movie-info cast-info rent-movie movie-review user-review movie-recommender $twins; do
+for name in $own $twins; do
     printf '#!/bin/sh\nexec "${0%%/*}/../../bin/movies-java-%s" "$@"\n' "$name" >"$out/java-twins/bin/movies-$name"
     chmod +x "$out/java-twins/bin/movies-$name"
 done

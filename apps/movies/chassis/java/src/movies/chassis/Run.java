@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
-import org.apache.thrift.TBaseProcessor;
 import org.apache.thrift.TByteArrayOutputStream;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TMessage;
@@ -18,16 +17,6 @@ public final class Run {
     private static final long GIVE_UP_NS = TimeUnit.SECONDS.toNanos(20);
     /** A ping is answered however busy the service is, so within microseconds. */
     private static final long PING_TAKES_NS = TimeUnit.SECONDS.toNanos(1);
-
-    /** Makes the handler of a service from the service's context. */
-    public interface Wiring<H> {
-        H wire(Service service) throws ConfigError, IOException;
-    }
-
-    /** Makes the generated processor of a handler, such as `Videos.Processor::new`. */
-    public interface Processing<H> {
-        TBaseProcessor<?> process(H handler);
-    }
 
     /** The server that accepts the requests of a service. */
     public interface Listener {
@@ -44,15 +33,7 @@ public final class Run {
 
     private Run() {}
 
-    /** Does not return before the service ends. */
-    public static <H> void main(String name, String[] arguments, Processing<? super H> processing, Wiring<H> wiring) {
-        main(name, arguments, service -> {
-            H handler = wiring.wire(service);
-            return new Server(service, processing.process(handler), handler);
-        });
-    }
-
-    /** The same for a service with another protocol than frames. */
+    /** Does not return before the service ends. `opening`: makes a `Server`, or the listener of another protocol. */
     public static void main(String name, String[] arguments, Opening opening) {
         Log log = new Log(name, 0);
         try {

@@ -24,7 +24,7 @@ import org.apache.thrift.TBaseProcessor;
  * <p>Not TThreadedSelectorServer: it knows neither header frames nor the moments at which a request is complete, is taken from
  * the queue and has been answered, and it drops what is beyond the queue without an answer.
  */
-final class Server implements Run.Listener {
+public final class Server implements Run.Listener {
     /** More than 30 callers with 8 connections each have, and less than the 1024 descriptors of a process. */
     private static final int MOST_PEERS = 512;
     private static final int BACKLOG = 511;
@@ -34,7 +34,7 @@ final class Server implements Run.Listener {
     private static final long LOOK_MS = 2;
 
     final Service service;
-    final Object handler;
+    final Handler handler;
     private final Map<String, ? extends ProcessFunction<?, ? extends TBase<?, ?>>> functions;
     private final Selector selector;
     private final ServerSocketChannel listener;
@@ -45,11 +45,13 @@ final class Server implements Run.Listener {
     private final AtomicInteger places;
     private volatile boolean isDraining;
 
+    /** A handler has one interface of its own. */
     @SuppressWarnings({"unchecked", "rawtypes"}) // Generated code has its structures without their parameters.
-    Server(Service service, TBaseProcessor<?> processor, Object handler) throws IOException {
+    public Server(Service service, Handler handler) throws IOException {
         this.service = service;
         this.handler = handler;
-        this.functions = (Map) processor.getProcessMapView();
+        Class<?> iface = handler.getClass().getInterfaces()[0];
+        this.functions = (Map) ((TBaseProcessor<?>) Generated.make(iface, "Processor", handler)).getProcessMapView();
         this.places = new AtomicInteger(service.config.threads + service.config.queue);
         this.selector = Selector.open();
         this.listener = ServerSocketChannel.open();

@@ -7,8 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import movies.idl.Chassis;
-import org.apache.thrift.TServiceClient;
-import org.apache.thrift.TServiceClientFactory;
 
 /** The context of handlers: configuration, upstreams and stores. It answers the methods of every service. */
 public final class Service implements Chassis.Iface {
@@ -18,7 +16,7 @@ public final class Service implements Chassis.Iface {
     final Spans spans;
     final Registry.Row row;
     private final Runnable onDrain;
-    private final List<Upstream<?>> upstreams = new ArrayList<>();
+    private final List<Upstream> upstreams = new ArrayList<>();
     private final List<JdbcStore> stores = new ArrayList<>();
     private long settledAt = Clock.now();
     private volatile boolean isReady;
@@ -31,9 +29,9 @@ public final class Service implements Chassis.Iface {
         this.spans = new Spans(config, log);
     }
 
-    /** A service that is called, as its interface. `clients`: the generated factory, such as `new Videos.Client.Factory()`. */
-    public <I, C extends TServiceClient> I upstream(String name, Class<I> iface, TServiceClientFactory<C> clients) throws ConfigError {
-        Upstream<C> upstream = new Upstream<>(this, name, clients);
+    /** A service that is called, as its interface, such as `Videos.Iface`. */
+    public <I> I upstream(String name, Class<I> iface) throws ConfigError {
+        Upstream upstream = new Upstream(this, name, iface);
         upstreams.add(upstream);
         return iface.cast(Proxy.newProxyInstance(iface.getClassLoader(), new Class<?>[] {iface}, upstream));
     }

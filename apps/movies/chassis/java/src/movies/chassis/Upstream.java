@@ -14,14 +14,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.apache.thrift.TByteArrayOutputStream;
 import org.apache.thrift.TException;
-import org.apache.thrift.TServiceClient;
 import org.apache.thrift.TServiceClientFactory;
 import org.apache.thrift.protocol.TMessage;
 import org.apache.thrift.protocol.TMessageType;
 import org.apache.thrift.protocol.TProtocol;
 
 /** A service that is called: makes of each method of its interface the two halves that the generated client has, with a frame between. */
-final class Upstream<C extends TServiceClient> implements InvocationHandler {
+final class Upstream implements InvocationHandler {
     private static final int USUAL_MESSAGE = 512;
     /** How generated methods begin. */
     private static final String SEND = "send_";
@@ -33,17 +32,17 @@ final class Upstream<C extends TServiceClient> implements InvocationHandler {
     private final Service service;
     private final String name;
     private final long limitNs;
-    private final TServiceClientFactory<C> clients;
+    private final TServiceClientFactory<?> clients;
     private final List<Pool<Wire>> replicas = new ArrayList<>();
     private final Map<String, Halves> methods = new HashMap<>();
     private final boolean isSharded;
     /** Null for a service that is needed. */
     private final Breaker breaker;
 
-    Upstream(Service service, String name, TServiceClientFactory<C> clients) throws ConfigError {
+    Upstream(Service service, String name, Class<?> iface) throws ConfigError {
         this.service = service;
         this.name = name;
-        this.clients = clients;
+        this.clients = (TServiceClientFactory<?>) Generated.make(iface, "Client$Factory");
         this.isSharded = Registry.isSharded(name);
         this.breaker = service.config.isOptional(name) ? new Breaker() : null;
         this.limitNs = service.config.limitOf(name) * Clock.NS_PER_MS;
