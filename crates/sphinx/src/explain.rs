@@ -14,7 +14,7 @@ pub fn explain() -> Result<Chapter> {
     let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
     let matches = command.clone().try_get_matches_from(Vec::<String>::new())?;
     let config = Options::from_arg_matches(&matches)?.resolve()?;
-    let entries = values(config).into_iter().map(|value| entry(&command, value));
+    let entries = values(&config).into_iter().map(|value| entry(&command, value));
     Ok(Chapter::of([
         Section::new("What sphinxd does here without options", entries),
         Section::of_limits("How Sphinx divides its memory", "sphinx", crate::limits()),
@@ -28,60 +28,9 @@ fn resolved(flag: &'static str, value: impl ToString, source: &'static str) -> R
     (flag, value.to_string(), source)
 }
 
-/// The fields with a default value. The pattern names every field, so that a new field cannot be forgotten.
-fn values(config: Config) -> Vec<Resolved> {
-    let Config {
-        listen,
-        unix_mask,
-        resp: _,
-        tls: _,
-        backlog,
-        cpus,
-        pinned: _,
-        threads_wanted: _,
-        memory,
-        memory_file: _,
-        provide,
-        policy,
-        item_max,
-        connection_memory,
-        connections,
-        sharing,
-        steer_by_key,
-        steer_by_cpu,
-        as_published,
-        partition_ports: _,
-        requests_per_event,
-        queue,
-        io,
-        io_reason: _,
-        spin,
-        auth_file: _,
-        auth_format: _,
-        protocol,
-        shutdown,
-        flush_all,
-        dump,
-        watch,
-        watch_buffer,
-        prefix_delimiter: _,
-        daemon,
-        core_dumps,
-        lock_memory,
-        pidfile: _,
-        ports_file: _,
-        user: _,
-        idle_timeout,
-        reader_timeout,
-        metrics: _,
-        metrics_hot_keys,
-        sampling,
-        drain,
-        verbose,
-        log_format,
-        warnings: _,
-    } = config;
-    let places: Vec<String> = listen.iter().map(ToString::to_string).collect();
+/// The defaults of the flags that have one.
+fn values(config: &Config) -> Vec<Resolved> {
+    let places: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
     let seconds = |seconds: u32| if seconds == 0 { "never".into() } else { format!("{seconds} s") };
     let on = |on: bool| if on { "on" } else { "off" };
     vec![
@@ -92,103 +41,107 @@ fn values(config: Config) -> Vec<Resolved> {
         ),
         resolved(
             "protocol",
-            protocol,
+            config.protocol,
             "memcached's default: text and the binary protocol, by a connection's first byte",
         ),
-        resolved("unix-mask", format!("{unix_mask:o}"), "memcached's default"),
+        resolved("unix-mask", format!("{:o}", config.unix_mask), "memcached's default"),
         resolved(
             "listen-backlog",
-            backlog,
+            config.backlog,
             "ours, because Linux caps it there since 5.4 (net.core.somaxconn); memcached's default is 1024",
         ),
-        resolved("threads", cpus.len(), "ANCS'19 §IV-A: a thread on each core; memcached's default is 4"),
-        resolved("memory-limit", memory, "memcached's default"),
+        resolved(
+            "threads",
+            config.cpus.len(),
+            "ANCS'19 §IV-A: a thread on each core; memcached's default is 4",
+        ),
+        resolved("memory-limit", config.memory, "memcached's default"),
         resolved(
             "lazy-memory",
-            on(provide == Provide::AsWritten),
+            on(config.provide == Provide::AsWritten),
             "ours, because few requests then wait for the system to clear a page",
         ),
         resolved(
             "eager-memory",
-            on(provide == Provide::AtOnce),
+            on(config.provide == Provide::AtOnce),
             "ours, because the server then serves at once",
         ),
         resolved(
             "policy",
-            policy,
+            config.policy,
             "docs/decisions/0012-items-that-were-read-are-kept.md; ANCS'19 §IV-A has fifo",
         ),
-        resolved("max-item-size", Bytes(item_max as u64), "memcached's default"),
+        resolved("max-item-size", Bytes(config.item_max as u64), "memcached's default"),
         resolved(
             "connection-memory",
-            Bytes(connection_memory as u64),
+            Bytes(config.connection_memory as u64),
             "ours, because it is a sixteenth of the memory, and at least what 1024 connections have free",
         ),
-        resolved("conn-limit", connections, "memcached's default"),
+        resolved("conn-limit", config.connections, "memcached's default"),
         resolved(
             "sharing",
-            sharing,
+            config.sharing,
             "docs/decisions/0011-any-thread-reads-by-default.md; ANCS'19 §IV-A has nothing",
         ),
         resolved(
             "steering",
-            if steer_by_key || steer_by_cpu { "on" } else { "none" },
+            if config.steer_by_key || config.steer_by_cpu { "on" } else { "none" },
             "ours, because which thread has a key is then no secret, and it takes a privilege; ANCS'19 §V has it as future work",
         ),
         resolved(
             "as-published",
-            on(as_published),
+            on(config.as_published),
             "docs/decisions/0011-any-thread-reads-by-default.md; on, it is ANCS'19 §IV-A",
         ),
         resolved(
             "max-reqs-per-event",
-            requests_per_event,
+            config.requests_per_event,
             "ours, because 1024 requests and 512 KiB of replies bound a turn; memcached's default is 20",
         ),
-        resolved("queue", queue, "ours, because ANCS'19 §IV-A has bounded queues and names no length"),
+        resolved("queue", config.queue, "ours, because ANCS'19 §IV-A has bounded queues and names no length"),
         resolved(
             "io",
-            io,
+            config.io,
             "ours, because io_uring takes less processor time where it is available; ANCS'19 §IV-A has epoll",
         ),
         resolved(
             "spin",
-            spin,
+            config.spin,
             "docs/decisions/0010-threads-sleep-at-once-by-default.md: off, as it takes whole processors",
         ),
-        resolved("enable-shutdown", on(shutdown), "memcached's default"),
-        resolved("disable-flush-all", on(!flush_all), "memcached's default"),
-        resolved("disable-dumping", on(!dump), "memcached's default"),
-        resolved("disable-watch", on(!watch), "memcached's default"),
-        resolved("watcher_logbuf_size", Bytes(watch_buffer as u64), "memcached's default"),
-        resolved("daemon", on(daemon), "memcached's default"),
-        resolved("enable-coredumps", on(core_dumps), "memcached's default"),
-        resolved("lock-memory", on(lock_memory), "memcached's default"),
-        resolved("idle_timeout", seconds(idle_timeout), "memcached's default"),
+        resolved("enable-shutdown", on(config.shutdown), "memcached's default"),
+        resolved("disable-flush-all", on(!config.flush_all), "memcached's default"),
+        resolved("disable-dumping", on(!config.dump), "memcached's default"),
+        resolved("disable-watch", on(!config.watch), "memcached's default"),
+        resolved("watcher_logbuf_size", Bytes(config.watch_buffer as u64), "memcached's default"),
+        resolved("daemon", on(config.daemon), "memcached's default"),
+        resolved("enable-coredumps", on(config.core_dumps), "memcached's default"),
+        resolved("lock-memory", on(config.lock_memory), "memcached's default"),
+        resolved("idle_timeout", seconds(config.idle_timeout), "memcached's default"),
         resolved(
             "reader_timeout",
-            seconds(reader_timeout),
+            seconds(config.reader_timeout),
             "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds",
         ),
         resolved(
             "metrics-hot-keys",
-            on(metrics_hot_keys),
+            on(config.metrics_hot_keys),
             "ours, because keys may be secret, and many people read metrics",
         ),
         resolved(
             "no-sampling",
-            on(!sampling),
+            on(!config.sampling),
             "ours, because an operator asks how much memory is enough when the load is there",
         ),
         resolved(
             "drain",
-            drain,
+            config.drain,
             "ours, because replies that have not left by then are those of a client that does not read",
         ),
-        resolved("verbose", verbose, "memcached's default"),
+        resolved("verbose", config.verbose, "memcached's default"),
         resolved(
             "log-format",
-            format!("{log_format:?}").to_lowercase(),
+            format!("{:?}", config.log_format).to_lowercase(),
             "ours, because a person reads the start of a server first",
         ),
     ]
@@ -208,9 +161,44 @@ fn entry(command: &Command, (flag, value, source): Resolved) -> Entry {
 mod tests {
     use super::*;
 
+    /// Flags without a default of their own, or which say what another one says.
+    const OTHERS: [&str; 24] = [
+        "port",
+        "udp-port",
+        "unix-socket",
+        "enable-ssl",
+        "tls-port",
+        "resp-port",
+        "tls-cert",
+        "tls-key",
+        "tls-client-ca",
+        "cpus",
+        "no-irq-cpus",
+        "memory-file",
+        "disable-evictions",
+        "group",
+        "partition-ports",
+        "auth-file",
+        "prefix-delimiter",
+        "enable-sasl",
+        "pidfile",
+        "user",
+        "license",
+        "extended",
+        "metrics",
+        "config",
+    ];
+
     #[test]
     fn every_default_is_a_flags_and_has_its_source() {
         let chapter = explain().unwrap();
+        for arg in Options::augment_args(Command::new("sphinxd")).get_arguments() {
+            let flag = arg.get_long().unwrap();
+            // Those of memcached without an effect are hidden.
+            let has_none = OTHERS.contains(&flag) || arg.is_hide_set() && flag != "queue";
+            let option = Some(format!("--{flag}"));
+            assert_ne!(chapter.entries().any(|entry| entry.option == option), has_none, "--{flag}");
+        }
         let check = |name: &str, expect: &str| {
             let found = chapter.entries().find(|entry| entry.name == name);
             assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
