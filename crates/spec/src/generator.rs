@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
+use crate::defaults::default_options;
 use crate::text::{count, exact, exact_or_none, list, words};
 use crate::{ArrivalSpec, source};
 
@@ -104,29 +105,6 @@ pub struct Generator {
     pub agents: Agents,
 }
 
-impl Default for Generator {
-    fn default() -> Generator {
-        Generator {
-            connections: 64,
-            depth: 1,
-            threads: None,
-            cpus: None,
-            arrivals: ArrivalSpec::default(),
-            clients: None,
-            think: Nanos::ZERO,
-            io: Io::Auto,
-            target_latency: vec![Nanos::from_millis(1)],
-            binding: Binding::Random,
-            pace: None,
-            when_absent: None,
-            drain: Nanos::from_secs(1),
-            timeout: Nanos::from_secs(2),
-            tls: Tls::default(),
-            agents: Agents::default(),
-        }
-    }
-}
-
 impl Agents {
     /// Permitted leases: a busy machine would break shorter ones; longer ones keep load running without a coordinator.
     pub const LEASES: RangeInclusive<Nanos> = Nanos::from_millis(200)..=Nanos::from_secs(60);
@@ -135,22 +113,23 @@ impl Agents {
     ///
     /// Errors: the lease is outside the limits, which the message names.
     pub fn check_lease(&self) -> Result<(), String> {
-        if Agents::LEASES.contains(&self.agents_lease) {
-            return Ok(());
-        }
-        let (least, most) = (Agents::LEASES.start(), Agents::LEASES.end());
-        Err(format!(
-            "--agents-lease {}: it must be between {least} and {most}; use --agents-lease 5s, or leave it out",
-            self.agents_lease
-        ))
+        checked(self.agents_lease).map(drop)
     }
 }
 
 /// The lease of agents, as it is written on a command line.
 fn lease(text: &str) -> Result<Nanos, String> {
-    let lease: Nanos = text.parse().map_err(|error: units::ParseError| error.to_string())?;
-    let agents = Agents { agents_lease: lease, ..Agents::default() };
-    agents.check_lease().map(|()| lease)
+    checked(text.parse().map_err(|error: units::ParseError| error.to_string())?)
+}
+
+fn checked(lease: Nanos) -> Result<Nanos, String> {
+    if Agents::LEASES.contains(&lease) {
+        return Ok(lease);
+    }
+    let (least, most) = (Agents::LEASES.start(), Agents::LEASES.end());
+    Err(format!(
+        "--agents-lease {lease}: it must be between {least} and {most}; use --agents-lease 5s, or leave it out"
+    ))
 }
 
 impl Generator {
@@ -250,20 +229,7 @@ pub struct Agents {
     pub agents_lease: Nanos,
 }
 
-impl Default for Agents {
-    fn default() -> Agents {
-        Agents {
-            agents: Vec::new(),
-            agents_cpus: None,
-            agents_token_file: None,
-            agents_insecure_token: false,
-            agents_tls_cert: None,
-            agents_tls_key: None,
-            agents_tls_ca: None,
-            agents_lease: Nanos::from_secs(5),
-        }
-    }
-}
+default_options! { Generator; Agents; }
 
 words! {
     /// Which event loop is wanted.

@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod chapter;
+mod defaults;
 mod explained;
 mod field;
 mod form;

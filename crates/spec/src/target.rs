@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, ParseError};
 
+use crate::defaults::default_options;
 use crate::text::{as_text, count, exact, list, words};
 use crate::{Form, TargetName};
 
@@ -103,28 +104,7 @@ pub struct Target {
     pub reset: Reset,
 }
 
-impl Default for Target {
-    /// One bare Sphinx of one thread with 1 GiB.
-    fn default() -> Target {
-        Target {
-            server: TargetName::app("sphinx"),
-            form: Form::Bare,
-            binary: None,
-            image: None,
-            instances: 1,
-            agent: None,
-            listen: None,
-            threads: 1,
-            memory: Bytes(1 << 30),
-            cpus: Cpus::Apart,
-            device: None,
-            set: Vec::new(),
-            args: Vec::new(),
-            files_in: FilesPlace::Memory,
-            reset: Reset::default(),
-        }
-    }
-}
+default_options! { Target; }
 
 /// The processors of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Digits, Expiry, Facts, Mix, OwnFile, Prefix, Replay, Verify};
+use crate::defaults::default_options;
 use crate::text::{number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
@@ -109,33 +110,7 @@ pub struct Cache {
     pub replay: Replay,
 }
 
-impl Default for Cache {
-    fn default() -> Cache {
-        let size = |bytes| Size::fixed(units::Bytes(bytes)).expect("it is under the limit");
-        Cache {
-            preset: None,
-            keys: 100_000,
-            key_size: size(30),
-            value_size: size(200),
-            data_set: None,
-            scale: Scaling::NONE,
-            mix: Mix::default(),
-            protocol: Protocol::default(),
-            auth_file: None,
-            udp: false,
-            on_miss: OnMiss::default(),
-            expiry: Expiry::never(),
-            placement: Placement::default(),
-            key_prefix: Prefix::default(),
-            key_digits: Digits::default(),
-            fill: Fill::default(),
-            popularity: Popularity::Uniform,
-            verify: None,
-            yes: false,
-            replay: Replay::default(),
-        }
-    }
-}
+default_options! { Cache; }
 
 words! {
     /// How operations are written.

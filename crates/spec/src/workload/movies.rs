@@ -9,6 +9,7 @@ use units::{Nanos, ParseError, Qos};
 
 use super::facts::{Facts, OwnFile};
 use super::{Sampling, Users};
+use crate::defaults::default_options;
 use crate::text::{as_text, count, exact, number};
 use crate::{Generator, Load, Popularity, QosTarget, Time};
 
@@ -85,24 +86,7 @@ impl Movies {
     pub const MOST_SESSIONS: u32 = 2_000;
 }
 
-impl Default for Movies {
-    fn default() -> Movies {
-        Movies {
-            users: Users(10_000),
-            films: 1_000,
-            data_seed: 1,
-            mix: MovieMix::default(),
-            popularity: Popularity::Zipf { alpha: 0.8 },
-            logged_in: 100,
-            reviews: 10,
-            watch: Nanos::from_secs(18),
-            catalogue: None,
-            trace: Sampling::OFF,
-            max_sessions: None,
-            yes: false,
-        }
-    }
-}
+default_options! { Movies; }
 
 /// A visitor's query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,6 +9,7 @@ use units::{Nanos, ParseError, Qos};
 
 use super::facts::{Facts, OwnFile};
 use super::{OperationShare, SocialLimits, SocialMix, SocialOperation};
+use crate::defaults::default_options;
 use crate::text::{as_text, count, exact, number, words};
 use crate::{Generator, Load, QosTarget, Time};
 
@@ -84,24 +85,7 @@ pub struct Social {
     pub yes: bool,
 }
 
-impl Default for Social {
-    fn default() -> Social {
-        Social {
-            users: Users::default(),
-            users_seed: 1,
-            mix: SocialMix::default(),
-            limits: SocialLimits::default(),
-            ajax: None,
-            think_time: Nanos::from_secs(2),
-            operations: None,
-            site: Site::default(),
-            assets: Assets::default(),
-            cache: SiteCache::default(),
-            max_sessions: None,
-            yes: false,
-        }
-    }
-}
+default_options! { Social; }
 
 impl Social {
     /// Simultaneous users that a server must accept: all of them, or `max_sessions` if fewer.

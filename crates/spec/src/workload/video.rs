@@ -8,6 +8,7 @@ use units::{Nanos, Qos};
 
 use super::facts::{ClientKnob, Facts, MadeFiles};
 use super::{Header, Verify, VideoSet};
+use crate::defaults::default_options;
 use crate::text::{count, exact_or_none, list, number, words};
 use crate::{Load, Popularity, QosTarget, Time, Url};
 
@@ -109,30 +110,7 @@ pub struct Video {
     pub speed: u32,
 }
 
-impl Default for Video {
-    fn default() -> Video {
-        Video {
-            videos: VideoSet::default(),
-            videos_seed: 1,
-            file_set: None,
-            popularity: Popularity::Zipf { alpha: 0.8 },
-            mix: ClientMix::default(),
-            bandwidth: Bandwidth::default(),
-            ahead: 3,
-            chunk_timeout: None,
-            late: Late::default(),
-            abandon: Abandon::default(),
-            resume_with: 1,
-            pacing: Pacing::default(),
-            protocol: Delivery::default(),
-            playlist: None,
-            header: Vec::new(),
-            verify: None,
-            max_sessions: None,
-            speed: 1,
-        }
-    }
-}
+default_options! { Video; }
 
 words! {
     /// Which clients watch in which quality.

@@ -8,6 +8,7 @@ use units::Bytes;
 use super::facts::{Facts, MadeFiles, OwnFile};
 use super::{Files, Header, Method};
 use crate::Popularity;
+use crate::defaults::default_options;
 use crate::text::{exact_or_none, list, number, words};
 
 /// The web workload: requests to a web server, over HTTP/1.1 or HTTP/2.
@@ -78,25 +79,7 @@ pub struct Web {
     pub yes: bool,
 }
 
-impl Default for Web {
-    fn default() -> Web {
-        Web {
-            files: None,
-            files_seed: 1,
-            file_set: None,
-            urls: None,
-            http: Http::V1,
-            requests_per_connection: None,
-            method: Method::get(),
-            body: None,
-            body_size: None,
-            header: Vec::new(),
-            popularity: Popularity::Uniform,
-            verify: None,
-            yes: false,
-        }
-    }
-}
+default_options! { Web; }
 
 words! {
     /// A version of HTTP.
