@@ -34,7 +34,7 @@ mod topology;
 mod waterfall;
 
 pub(crate) use breakdown::{Broken, Shares, by_part, by_service, shares};
-pub(crate) use calls::calls;
+pub(crate) use calls::{calls, p50_to_p99};
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
 pub(crate) use flame::flame;

@@ -44,3 +44,14 @@ pub use index::{Found, IndexEntry, index_html};
 pub use study::study_html;
 pub use tables::{experiment_tables, study_tables};
 pub use terminal::{comparison_table, experiment_table, study_table, words_table};
+
+/// `found` without duplicates, in the order in which each came first.
+fn distinct<T: PartialEq>(found: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in found {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}

@@ -9,9 +9,10 @@ mod words;
 pub(crate) use words::grown;
 
 use maud::{Markup, html};
-use results::Trial;
-use results::probes::{Missing, Stages};
+use results::probes::{Missing, Scheduling, Stages};
+use results::{Probes, Trial};
 
+use crate::distinct;
 use crate::figure::{self, STAGES, StageTimes};
 use crate::page;
 use crate::subject::Subject;
@@ -24,8 +25,20 @@ pub(crate) struct Looked<'a> {
 }
 
 impl<'a> Looked<'a> {
-    pub(crate) fn stages(&self) -> Option<&'a Stages> {
-        self.trial.probes.as_ref()?.stages.as_ref()
+    fn name(&self) -> String {
+        format!("{} · {}", self.subject, self.label)
+    }
+
+    fn probes(&self) -> Option<&'a Probes> {
+        self.trial.probes.as_ref()
+    }
+
+    fn stages(&self) -> Option<&'a Stages> {
+        self.probes()?.stages.as_ref()
+    }
+
+    fn scheduling(&self) -> Option<&'a Scheduling> {
+        self.probes()?.scheduling.as_ref()
     }
 
     fn times(&self) -> Option<StageTimes> {
@@ -91,38 +104,22 @@ fn of_subject<'a>(subject: &Subject<'a>) -> Vec<Looked<'a>> {
 
 /// The load with the most samples: its flame graph shows most.
 fn busiest<'l, 'a>(looked: &'l [Looked<'a>]) -> Option<&'l Looked<'a>> {
-    let samples = |load: &&Looked| {
-        load.trial.probes.as_ref().and_then(|p| p.processor.as_ref()).map_or(0, |p| p.samples)
-    };
+    let samples = |load: &&Looked| load.probes().and_then(|p| p.processor.as_ref()).map_or(0, |p| p.samples);
     looked.iter().max_by_key(samples).filter(|load| samples(load) > 0)
 }
 
 /// Each missing part once, for any number of trials.
 fn missing<'a>(looked: &[Looked<'a>]) -> Vec<&'a Missing> {
-    let mut once: Vec<&Missing> = Vec::new();
-    for missing in
-        looked.iter().filter_map(|load| load.trial.probes.as_ref()).flat_map(|probes| &probes.missing)
-    {
-        if !once.contains(&missing) {
-            once.push(missing);
-        }
-    }
-    once
+    distinct(looked.iter().filter_map(Looked::probes).flat_map(|probes| &probes.missing))
 }
 
-fn notes<'a>(looked: &[Looked<'a>]) -> Vec<&'a str> {
-    let mut once: Vec<&str> = Vec::new();
-    let probes = looked.iter().filter_map(|load| load.trial.probes.as_ref());
+fn notes<'a>(looked: &[Looked<'a>]) -> Vec<&'a String> {
+    let probes = looked.iter().filter_map(Looked::probes);
     let of_stages =
         probes.clone().filter_map(|probes| probes.stages.as_ref()).flat_map(|stages| &stages.notes);
     let of_code =
         probes.filter_map(|probes| probes.processor.as_ref()).flat_map(|processor| &processor.notes);
-    for note in of_stages.chain(of_code) {
-        if !once.contains(&note.as_str()) {
-            once.push(note);
-        }
-    }
-    once
+    distinct(of_stages.chain(of_code))
 }
 
 #[cfg(test)]

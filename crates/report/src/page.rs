@@ -8,16 +8,18 @@ mod parts;
 mod reading;
 mod services;
 mod strip;
+mod table;
 mod trials;
 
 pub(crate) use closed_loop::closed_loops;
 pub(crate) use facts::{configuration, host, provenance, record, shell_words};
 pub(crate) use gates::gates;
 pub(crate) use one_load::one_load;
-pub(crate) use parts::{parts, table, typical};
+pub(crate) use parts::{parts, typical};
 pub(crate) use reading::reading;
 pub(crate) use services::services;
 pub(crate) use strip::strip;
+pub(crate) use table::{Column, probe_table, table, table_of};
 pub(crate) use trials::{every_trial, load_points, targets, verdicts, within};
 
 use trials::accounting;

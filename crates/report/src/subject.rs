@@ -2,6 +2,8 @@
 
 use results::{Experiment, LoadPoint, Peak, Target, Trial, spread};
 
+use crate::distinct;
+
 /// The mark on every output of a closed loop.
 pub(crate) const CLOSED: &str = "closed loop";
 
@@ -30,12 +32,8 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// The subjects of `experiment`, in its order.
     pub(crate) fn of_experiment(experiment: &'a Experiment) -> Vec<Subject<'a>> {
-        let mut names: Vec<&str> = experiment.targets.iter().map(|target| target.name.as_str()).collect();
-        for trial in &experiment.trials {
-            if !names.contains(&trial.target.as_str()) {
-                names.push(&trial.target);
-            }
-        }
+        let described = experiment.targets.iter().map(|target| target.name.as_str());
+        let names = distinct(described.chain(experiment.trials.iter().map(|trial| trial.target.as_str())));
         names.iter().enumerate().map(|(slot, name)| Subject::new(experiment, name, name, slot)).collect()
     }
 
@@ -47,6 +45,11 @@ impl<'a> Subject<'a> {
         let points = LoadPoint::gather(&trials.iter().map(|(_, trial)| *trial).collect::<Vec<_>>());
         let target = experiment.targets.iter().find(|known| known.name == target);
         Subject { name, slot, target, trials, points }
+    }
+
+    /// Its name in front of the label of a load, if it is one of several: `sphinx · `.
+    pub(crate) fn prefix(&self, subjects: &[Subject]) -> String {
+        if subjects.len() > 1 { format!("{} · ", self.name) } else { String::new() }
     }
 
     /// Whether any of its trials was a closed loop.

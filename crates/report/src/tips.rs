@@ -28,7 +28,7 @@ impl Tips {
     pub(crate) fn new(subjects: &[Subject], target: &Target) -> Tips {
         let mut tips = Tips { trials: 0, by_key: BTreeMap::new() };
         for subject in subjects {
-            let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
+            let who = subject.prefix(subjects);
             for (key, trial) in &subject.trials {
                 tips.trials += 1;
                 tips.add(key, format!("{who}trial {}", trial.id), of_trial(trial));

@@ -9,6 +9,7 @@ pub(crate) use advice::advice;
 use maud::{Markup, html};
 use results::{Among, LoadPoint, TracedOperation, Traces, Trial, Verdict};
 
+use crate::distinct;
 use crate::figure::{self, Broken, load_label};
 use crate::page;
 use crate::subject::Subject;
@@ -32,8 +33,8 @@ impl<'a> Traced<'a> {
 }
 
 /// The loads of a subject whose requests were traced, rising.
-pub(crate) fn of_subject<'a>(subject: &Subject<'a>, several: bool) -> Vec<Traced<'a>> {
-    let who = if several { format!("{} · ", subject.name) } else { String::new() };
+pub(crate) fn of_subject<'a>(subject: &Subject<'a>, subjects: &[Subject<'a>]) -> Vec<Traced<'a>> {
+    let who = subject.prefix(subjects);
     let of = |point: &LoadPoint<'a>| {
         let trial = page::typical(point)?;
         let traces = trial.traces.as_ref()?;
@@ -56,12 +57,8 @@ pub(crate) fn ends<'t, 'a>(loads: &'t [Traced<'a>]) -> Vec<&'t Traced<'a>> {
 
 /// The section; empty if no request was traced.
 pub(crate) fn traces(subjects: &[Subject<'_>], tips: &mut Tips) -> Markup {
-    let several = subjects.len() > 1;
-    let loads: Vec<Vec<Traced<'_>>> = subjects
-        .iter()
-        .map(|subject| of_subject(subject, several))
-        .filter(|loads| !loads.is_empty())
-        .collect();
+    let loads = subjects.iter().map(|subject| of_subject(subject, subjects));
+    let loads: Vec<Vec<Traced<'_>>> = loads.filter(|loads| !loads.is_empty()).collect();
     if loads.is_empty() {
         return html! {};
     }
@@ -131,16 +128,11 @@ fn requests(operation: &TracedOperation, label: &str, tips: &mut Tips) -> Markup
 
 /// The bars of some loads, grouped by operation, so that the same operation at different loads is easy to compare.
 fn broken<'a>(loads: &[&Traced<'a>], groups: &[Among]) -> Vec<Broken<'a>> {
-    let mut names: Vec<&str> = Vec::new();
-    for operation in loads.iter().flat_map(|load| load.operations()) {
-        if !names.contains(&operation.name.as_str()) && names.len() < DRAWN {
-            names.push(&operation.name);
-        }
-    }
+    let names = distinct(loads.iter().flat_map(|load| load.operations()).map(|operation| &operation.name));
     let mut broken = Vec::new();
-    for name in names {
+    for name in names.into_iter().take(DRAWN) {
         for load in loads {
-            let Some(operation) = load.operations().find(|operation| operation.name == name) else {
+            let Some(operation) = load.operations().find(|operation| operation.name == *name) else {
                 continue;
             };
             for among in groups {

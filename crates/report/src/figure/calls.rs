@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use results::{Among, EdgeTimes, Traces};
+use results::{Among, EdgeTimes, LatencySummary, Traces};
 
 use super::canvas::Anchor;
 use super::frame::{clip, text_width};
@@ -99,18 +99,18 @@ fn tip(node: &Node<'_>, tips: &mut Tips) -> String {
     let key = format!("e{}", tips.len());
     let mut rows = vec![("of the time".to_owned(), number::percent(node.share))];
     for edge in node.edges.iter().take(2 * LISTED) {
-        let times = format!("{}, {}", micros(edge), number::plural(edge.calls as usize, "call"));
+        let times = format!("{}, {}", p50_to_p99(&edge.wall), number::plural(edge.calls as usize, "call"));
         rows.push((format!("{} {}", edge.caller, edge.method), times));
     }
     tips.add(&key, node.name.to_owned(), rows);
     key
 }
 
-/// The median and the 99th percentile of an edge's calls, or the figures that exist.
-fn micros(edge: &EdgeTimes) -> String {
-    match (edge.wall.p50_us, edge.wall.p99_us.or(edge.wall.p95_us)) {
+/// The median and the 99th percentile of `times`, or the figures that exist.
+pub(crate) fn p50_to_p99(times: &LatencySummary) -> String {
+    match (times.p50_us, times.p99_us.or(times.p95_us)) {
         (Some(p50), Some(p99)) => number::micros_range(p50, p99),
-        (p50, _) => number::micros(p50.or(edge.wall.mean_us)),
+        (p50, _) => number::micros(p50.or(times.mean_us)),
     }
 }
 
@@ -214,25 +214,19 @@ fn service(canvas: &mut Canvas, node: &Node<'_>, place: &BoxPlace, height: f64, 
         let beyond = node.edges.len() - LISTED.min(node.edges.len());
         let text = if i == LISTED {
             format!("… and {beyond} more")
-        } else if canvas_is_narrow(width) {
-            micros(edge)
+        } else if width <= WIDTHS.1 {
+            // There is no room for the caller's name beside the times; an arrow shows the caller.
+            p50_to_p99(&edge.wall)
         } else {
-            format!("{} {}", micros(edge), edge.caller)
+            format!("{} {}", p50_to_p99(&edge.wall), edge.caller)
         };
         write(i + 1, "", &text);
     }
     canvas.rect("bar s0", (x + 7.0, y + height - 9.0), (width - 14.0) * node.share.clamp(0.0, 1.0), 4.0);
 }
 
-/// Whether a box lacks room for a caller's name next to its times; an arrow then shows the caller.
-fn canvas_is_narrow(width: f64) -> bool {
-    width <= WIDTHS.1
-}
-
 #[cfg(test)]
 mod tests {
-    use results::LatencySummary;
-
     use super::*;
 
     fn edge(caller: &str, callee: &str, is_store: bool) -> EdgeTimes {

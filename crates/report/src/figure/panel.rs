@@ -26,7 +26,7 @@ pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Pa
     let each = if subjects.len() > 1 { 3 } else { 6 };
     let mut panels = Vec::new();
     for subject in subjects {
-        let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
+        let who = subject.prefix(subjects);
         for point in choose(&subject.points, each, meets) {
             if let Some(trial) = point.representative(|trial| target.used(trial)) {
                 panels.push(Panel { subject, label: format!("{who}{}", load_label(point)), trial });

@@ -1,8 +1,10 @@
 use maud::Markup;
 use results::LatencySummary;
+use results::probes::ClientTimes;
 
-use super::{Looked, tables};
+use super::Looked;
 use crate::number;
+use crate::page::{Column, probe_table};
 
 /// A row: its name, and its figure of a histogram.
 type Figure = (&'static str, fn(&LatencySummary) -> Option<f64>);
@@ -16,42 +18,8 @@ const FIGURES: [Figure; 4] = [
 
 /// The response time, split at the stamps of the client's kernel.
 pub(super) fn client(looked: &[Looked]) -> Markup {
-    let rows = looked.iter().flat_map(|load| {
-        let client = load.trial.probes.as_ref().and_then(|probes| probes.client.as_ref());
-        client.into_iter().flat_map(move |client| {
-            let all = &load.trial.all;
-            FIGURES.into_iter().enumerate().map(move |(i, (name, of))| {
-                let us = |times: &LatencySummary| number::micros(of(times));
-                vec![
-                    // A load is named in its first row only.
-                    if i == 0 { tables::name(load) } else { String::new() },
-                    name.to_owned(),
-                    us(&all.connection_wait),
-                    us(&all.generator_lag),
-                    us(&client.to_device),
-                    us(&client.away),
-                    us(&client.to_reader),
-                    us(&client.service_time),
-                    us(&all.service_time),
-                    us(&all.response_time),
-                ]
-            })
-        })
-    });
-    let heads = [
-        "load",
-        "",
-        "waiting for a connection",
-        "generator’s lag",
-        "written → device",
-        "network and server",
-        "device → read",
-        "those three",
-        "service time of all",
-        "response time of all",
-    ];
-    let first = looked.iter().find_map(|load| load.trial.probes.as_ref()?.client.as_ref());
-    let caption = first.map_or(String::new(), |client| {
+    let stamped = looked.iter().filter_map(|load| Some((load, load.probes()?.client.as_ref()?)));
+    let caption = stamped.clone().next().map_or(String::new(), |(_, client)| {
         format!(
             "The response time, cut at the kernel’s stamps in the client (SO_TIMESTAMPING) on one connection in {}: what lies \
              between the stamps is the network’s and the server’s, the rest the client’s own. Two columns are of all \
@@ -61,5 +29,21 @@ pub(super) fn client(looked: &[Looked]) -> Markup {
             number::micros(Some(client.clocks_us))
         )
     });
-    tables::table(&caption, &heads, 2, rows.collect())
+    let rows = stamped.flat_map(|(load, client)| FIGURES.map(|figure| (load, client, figure)));
+    let columns: &[Column<(&Looked, &ClientTimes, Figure)>] = &[
+        // A load is named in its first row only.
+        ("load", |(load, _, (name, _))| if *name == FIGURES[0].0 { load.name() } else { String::new() }),
+        ("", |(.., (name, _))| (*name).to_owned()),
+        ("waiting for a connection", |(load, _, (_, of))| {
+            number::micros(of(&load.trial.all.connection_wait))
+        }),
+        ("generator’s lag", |(load, _, (_, of))| number::micros(of(&load.trial.all.generator_lag))),
+        ("written → device", |(_, client, (_, of))| number::micros(of(&client.to_device))),
+        ("network and server", |(_, client, (_, of))| number::micros(of(&client.away))),
+        ("device → read", |(_, client, (_, of))| number::micros(of(&client.to_reader))),
+        ("those three", |(_, client, (_, of))| number::micros(of(&client.service_time))),
+        ("service time of all", |(load, _, (_, of))| number::micros(of(&load.trial.all.service_time))),
+        ("response time of all", |(load, _, (_, of))| number::micros(of(&load.trial.all.response_time))),
+    ];
+    probe_table(&caption, 2, rows, columns)
 }

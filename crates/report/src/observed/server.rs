@@ -1,9 +1,9 @@
 use maud::{Markup, html};
-use results::probes::ServerCounters;
+use results::probes::{ServerCounters, ServerTime};
 
-use super::{Looked, tables};
+use super::Looked;
 use crate::number;
-use crate::page;
+use crate::page::{self, Column, probe_table};
 
 /// A counter's presentation.
 struct CounterStyle {
@@ -136,7 +136,7 @@ const FIGURES: [CounterStyle; 31] = [
 /// The server's own counters.
 pub(super) fn server(looked: &[Looked]) -> Markup {
     let all: Vec<(&Looked, &ServerCounters)> =
-        looked.iter().filter_map(|load| Some((load, load.trial.probes.as_ref()?.server.as_ref()?))).collect();
+        looked.iter().filter_map(|load| Some((load, load.probes()?.server.as_ref()?))).collect();
     let mut rows: Vec<(&str, Vec<String>, &str)> = Vec::new();
     let by_client = all.iter().map(|(load, _)| rate(load.trial.achieved_rps)).collect();
     rows.push(("requests, by the client", by_client, "over the whole window"));
@@ -164,7 +164,7 @@ pub(super) fn server(looked: &[Looked]) -> Markup {
                     caption { "What the server counts itself (" (first.program) "), from the beginning to the end of each slot" }
                     thead { tr {
                         th.text { "figure" }
-                        @for (load, _) in &all { th { (page::unbroken(&tables::name(load))) } }
+                        @for (load, _) in &all { th { (page::unbroken(&load.name())) } }
                     } }
                     tbody { @for (label, cells, meaning) in &rows {
                         tr {
@@ -182,31 +182,26 @@ pub(super) fn server(looked: &[Looked]) -> Markup {
 
 /// The service time by the server's own clock, against the stages between the same two moments.
 fn service(all: &[(&Looked, &ServerCounters)]) -> Markup {
-    let row = |(load, counters): &(&Looked, &ServerCounters)| {
-        let own = counters.service?;
+    fn at_most(us: Option<f64>) -> String {
+        number::or_none(us, |us| format!("≤ {}", self::us(us)))
+    }
+    let rows = all.iter().filter_map(|(load, counters)| {
         let stages = load.stages();
         let stage = stages.and_then(|s| Some(s.mean_us("application")? + s.mean_us("open").unwrap_or(0.0)));
-        let at_most = |us: Option<f64>| number::or_none(us, |us| format!("≤ {}", self::us(us)));
-        Some(vec![
-            tables::name(load),
-            number::count(own.requests),
-            us(own.mean_us),
-            number::micros(stage),
-            number::or_none(stage, |stage| format!("{:+.1} %", 100.0 * (stage / own.mean_us - 1.0))),
-            at_most(own.p50_at_most_us),
-            at_most(own.p99_at_most_us),
-        ])
-    };
-    let heads = [
-        "load",
-        "requests",
-        "mean by the server",
-        "application stage",
-        "the stage is longer by",
-        "p50",
-        "p99",
+        Some((*load, counters.service?, stage))
+    });
+    let columns: &[Column<(&Looked, ServerTime, Option<f64>)>] = &[
+        ("load", |(load, ..)| load.name()),
+        ("requests", |(_, own, _)| number::count(own.requests)),
+        ("mean by the server", |(_, own, _)| us(own.mean_us)),
+        ("application stage", |(.., stage)| number::micros(*stage)),
+        ("the stage is longer by", |(_, own, stage)| {
+            number::or_none(*stage, |stage| format!("{:+.1} %", 100.0 * (stage / own.mean_us - 1.0)))
+        }),
+        ("p50", |(_, own, _)| at_most(own.p50_at_most_us)),
+        ("p99", |(_, own, _)| at_most(own.p99_at_most_us)),
     ];
     let caption = "Service time by the server’s own clock, from the return of the receive to just before the send, and the stage \
                    between the same two moments by programs in the kernel, which have no part of that clock";
-    tables::table(caption, &heads, 1, all.iter().filter_map(row).collect())
+    probe_table(caption, 1, rows, columns)
 }

@@ -10,7 +10,7 @@ use crate::traces::{advice, ends, of_subject};
 pub(super) fn traces(subjects: &[Subject<'_>], width: usize, ink: Ink) -> Vec<String> {
     let mut parts = Vec::new();
     for subject in subjects {
-        let loads = of_subject(subject, subjects.len() > 1);
+        let loads = of_subject(subject, subjects);
         if loads.is_empty() {
             continue;
         }
