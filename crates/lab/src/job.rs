@@ -113,7 +113,7 @@ impl Job {
         }
         let path = folder.path().to_owned();
         let mut trials = Trials::begin(experiment, folder, generator, servers, interrupt.clone())?;
-        trials.observe(job.spec.probes.clone());
+        trials.probes = job.spec.probes.clone();
         let benches = vec![Some(Bench::of(trials, &job.spec, interrupt).under(hold))];
         let mut unkept = Unkept::default();
         let ended = Runner::new(&job.plan, job.spec.seed, benches, first, &mut unkept, &mut progress).run();
@@ -163,7 +163,7 @@ fn begin(job: &Job, tell: fn(&str)) -> Result<Begun, Error> {
         let path = begun.folder.path().display();
         tell(&format!(
             "goes on with {path}: {blocks} of {} blocks are whole (--fresh begins anew)",
-            job.plan.blocks()
+            job.plan.blocks
         ));
         return Ok(begun);
     }
@@ -229,7 +229,7 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
     Experiment {
         command: job.command.clone(),
         host: serde_json::to_value(Host::here()).unwrap_or_default(),
-        until_settled: job.plan.is_until_settled(),
+        until_settled: job.plan.until_settled,
         notes: job.server.notes(&job.targets, placement, job.spec.generator.agents.agents.is_empty()),
         ..without_trials(job.kind, folder, &job.spec)
     }

@@ -50,18 +50,18 @@ pub struct Setup {
 /// A generator with its servers, which are measured in turn.
 pub struct Bench {
     trials: Trials,
-    /// Placement of server and generator, and the network between them.
-    notes: Vec<String>,
+    /// Placement of server and generator, and the network between them, for the reader.
+    pub(super) notes: Vec<String>,
     folder: String,
     search: Span,
     /// Whether arrivals are sessions.
     has_sessions: bool,
     /// The maximum of each target in this block; empty if its search failed.
     maxima: Vec<MaxThroughput>,
-    /// The reason why this block has no maximum.
-    given_up: Option<Invalid>,
-    /// Settings of the host that another process changed during that search.
-    drift: Option<Invalid>,
+    /// The reason why this block has no maximum, if its search failed.
+    pub(super) given_up: Option<Invalid>,
+    /// Settings of the host that another process changed during that search: no share of the maximum is to be believed.
+    pub(super) drift: Option<Invalid>,
     hold: KnobGuard,
     interrupt: Interrupt,
 }
@@ -112,7 +112,8 @@ impl Bench {
             None => {
                 let machines = Machines::new(&agents, cpus.clone());
                 let server = Server::start_with(&target.server, &options, Some(&machines))?;
-                let hold = KnobGuard::here(experiment, &plan.name, &server, &placement, engine)?;
+                let servers = std::slice::from_ref(&server);
+                let hold = KnobGuard::here(experiment, &plan.name, servers, &placement, engine)?;
                 (server, hold)
             }
             Some(remote_host) => {
@@ -133,19 +134,19 @@ impl Bench {
         let record = record(&folder, experiment, &notes, setup);
         let interrupt = setup.interrupt.clone();
         let mut trials = Trials::begin(record, folder, generator, vec![server], interrupt)?;
-        trials.observe(experiment.probes.clone());
+        trials.probes = experiment.probes.clone();
         if experiment.probes.has(Probe::Stages) {
             // What that costs is a third of some servers' throughput: 90 % of the maximum without it were an overload.
-            trials.observe_searches();
+            trials.searches = true;
         }
         Ok(Bench { notes, folder: name, hold, ..Bench::of(trials, experiment, setup.interrupt.clone()) })
     }
 
     /// One of a run whose trials may begin, and whose host has no knobs to set.
     pub fn of(trials: Trials, experiment: &Spec, interrupt: Interrupt) -> Bench {
-        let folder = trials.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = trials.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         // A resumed run starts with the maxima of its last complete block.
-        let maxima = trials.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
+        let maxima = trials.experiment.targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
             maxima: maxima.cloned().collect(),
             given_up: None,
@@ -166,26 +167,16 @@ impl Bench {
         Bench { hold, ..self }
     }
 
-    /// Notes for the reader.
-    pub(super) fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// The reason why this block has no maximum, if its search failed.
-    pub(super) fn given_up(&self) -> Option<&Invalid> {
-        self.given_up.as_ref()
-    }
-
     /// Takes a maximum for granted.
     pub(super) fn assume_maximum(&mut self, block: u32, rps: f64) {
-        let targets = self.trials.experiment().targets.len();
+        let targets = self.trials.experiment.targets.len();
         self.maxima = vec![MaxThroughput { block, low_rps: rps, high_rps: rps }; targets];
     }
 
     /// Marks the trials since number `from` as invalid: another process changed knobs of the host during them.
     fn invalidate(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
         let Some(drift) = drift else { return Ok(()) };
-        for trial in &mut self.trials.experiment_mut().trials[from..] {
+        for trial in &mut self.trials.experiment.trials[from..] {
             trial.verdict = std::mem::take(&mut trial.verdict).against(drift.clone());
         }
         self.trials.save()
@@ -199,7 +190,7 @@ impl Bench {
 
     /// The reason why the maximum found is not a server's: the generator could not offer more to one of them.
     pub(super) fn not_offered(&self) -> Option<Invalid> {
-        let experiment = self.trials.experiment();
+        let experiment = &self.trials.experiment;
         let of = |(target, maximum): (&results::Target, &MaxThroughput)| {
             let searched = experiment.trials_of(&target.name);
             let searched =
@@ -207,11 +198,6 @@ impl Bench {
             against::not_offered(searched, maximum.low_rps)
         };
         experiment.targets.iter().zip(&self.maxima).find_map(of)
-    }
-
-    /// Why it is not to be believed, and no share of it.
-    pub(super) fn drift(&self) -> Option<&Invalid> {
-        self.drift.as_ref()
     }
 
     /// One trial on each target in a random order; `n` tells trials of the same block apart, `again` repeats them.
@@ -233,13 +219,13 @@ impl Bench {
         let purpose = point.purpose;
         let seed = match purpose {
             // The first repeat has the specified seed, so that it can be reproduced by itself.
-            Purpose::Single if block == 0 => self.trials.experiment().seed,
+            Purpose::Single if block == 0 => self.trials.experiment.seed,
             purpose => self.seeds().trial(block, purpose, n),
         };
-        let targets = self.trials.experiment().targets.len();
+        let targets = self.trials.experiment.targets.len();
         let order = self.seeds().order(block, n, targets);
         let trials = &mut self.trials;
-        let from = trials.experiment().trials.len();
+        let from = trials.experiment.trials.len();
         let ((), drift) = self.hold.during(|| {
             for target in order {
                 let request = Request {
@@ -260,12 +246,12 @@ impl Bench {
             Ok(())
         })?;
         self.invalidate(from, drift.as_ref())?;
-        Ok(&self.trials.experiment().trials[from..])
+        Ok(&self.trials.experiment.trials[from..])
     }
 
     /// What its targets may run out of, as one of its trials used it.
     pub(super) fn advised(&self, trial: &str) -> Vec<(String, f64)> {
-        let experiment = self.trials.experiment();
+        let experiment = &self.trials.experiment;
         let Some(trial) = experiment.trials.iter().find(|one| one.id == trial) else { return Vec::new() };
         let target = experiment.targets.iter().find(|target| target.name == trial.target);
         target.map_or(Vec::new(), |target| metrics::advised(&target.services, trial))
@@ -300,18 +286,18 @@ impl Bench {
     }
 
     fn seeds(&self) -> Seeds {
-        Seeds(self.trials.experiment().seed)
+        Seeds(self.trials.experiment.seed)
     }
 
     /// Records that its blocks up to this one are complete.
     pub(super) fn end_block(&mut self, block: u32) -> Result<(), Error> {
-        self.trials.experiment_mut().blocks = block + 1;
+        self.trials.experiment.blocks = block + 1;
         self.trials.save()
     }
 
     /// Whether its two targets are compared as well as they need be.
     pub(super) fn is_settled(&self, margin: Option<f64>) -> bool {
-        compare::is_settled(self.trials.experiment(), margin)
+        compare::is_settled(&self.trials.experiment, margin)
     }
 
     /// Adds a note for the reader.
@@ -321,13 +307,13 @@ impl Bench {
 
     /// Path of the last trial, relative to the study's folder.
     pub(super) fn last_trial(&self) -> Option<String> {
-        let last = self.trials.experiment().trials.last()?;
+        let last = self.trials.experiment.trials.last()?;
         Some(format!("experiments/{}#{}", self.folder, last.id))
     }
 
     /// Version of the server.
     pub(super) fn version(&self) -> String {
-        self.trials.experiment().targets[0].version.clone()
+        self.trials.experiment.targets[0].version.clone()
     }
 
     /// Ends servers and generator, and writes the result: complete, or partial with the reason.

@@ -87,9 +87,7 @@ impl KnobGuard {
         }
         let engine = Engine::here()?;
         engine.refuse_leftovers()?;
-        let pids = servers.iter().flat_map(Server::started_pids).collect();
-        let folder = servers.iter().find_map(Server::folder).map(PathBuf::from);
-        let hold = KnobGuard::of_processes(experiment, name, (pids, folder), placement, Some(&engine))?;
+        let hold = KnobGuard::here(experiment, name, servers, placement, Some(&engine))?;
         hold.and_client(experiment, name, agents, placement, Some(&engine))
     }
 
@@ -120,32 +118,18 @@ impl KnobGuard {
         Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
 
-    /// What `experiment` asks for, for this server.
+    /// What `experiment` asks for, for these servers.
     ///
     /// Errors: the host lacks it, or the engine is unavailable; nothing was changed.
     pub(super) fn here(
         experiment: &Spec,
         name: &str,
-        server: &Server,
+        servers: &[Server],
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        KnobGuard::of_processes(
-            experiment,
-            name,
-            (server.started_pids(), server.folder().map(PathBuf::from)),
-            placement,
-            engine,
-        )
-    }
-
-    fn of_processes(
-        experiment: &Spec,
-        name: &str,
-        (pids, folder): (Vec<u32>, Option<PathBuf>),
-        placement: &Placement,
-        engine: Option<&Engine>,
-    ) -> Result<KnobGuard, Error> {
+        let pids: Vec<u32> = servers.iter().flat_map(Server::started_pids).collect();
+        let folder = servers.iter().find_map(Server::folder).map(PathBuf::from);
         let asked = RequestedKnobs::read(&names(experiment))?;
         let host = Host::here();
         let (net_device, net_namespace) = device(&experiment.target, &host, &pids);

@@ -38,8 +38,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
         ("steal_share", trial.noise.steal_share),
         ("error_share", errors(trial)),
     ];
-    let mut metrics: BTreeMap<String, f64> =
-        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let mut metrics: BTreeMap<String, f64> = known(figures).into_iter().collect();
     metrics.extend(trial.probes.iter().flat_map(observed));
     metrics.extend(trial.probes.iter().flat_map(|probes| counted(probes, trial.achieved_rps)));
     metrics.extend(trial.probes.iter().flat_map(code_of_services));
@@ -53,6 +52,11 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics
 }
 
+/// The figures that have a value.
+fn known<const N: usize>(figures: [(&str, Option<f64>); N]) -> Vec<(String, f64)> {
+    figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
 /// The figures of its sessions.
 fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let figures = [
@@ -62,8 +66,7 @@ fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
         ("misses", trial.ratio("misses")),
         ("outside_limits", trial.counters.get("within").map(|within| 1.0 - within)),
     ];
-    let mut seen: Vec<(String, f64)> =
-        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let mut seen = known(figures);
     for (name, of) in &found.distributions {
         let figures = [
             ("mean", of.mean_us),
@@ -121,7 +124,7 @@ fn moved(trial: &Trial) -> Vec<(String, f64)> {
         ("page_cache_hit_ratio", io.and_then(|io| io.page_cache_hit_ratio)),
         ("major_faults_per_s", io.map(|io| io.major_faults_per_s)),
     ];
-    figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    known(figures)
 }
 
 /// Figures from the probes.

@@ -71,7 +71,7 @@ fn trial(
 ) -> Result<Trial, Error> {
     let reference = bench.maximum().map_or(0.0, MaxThroughput::reference_rps);
     let mut trial = bench.measure(point, reference, place, false, track)?[0].clone();
-    if let Some(drift) = bench.drift() {
+    if let Some(drift) = &bench.drift {
         // A share of a maximum found under other knobs is another load.
         trial.verdict = trial.verdict.against(drift.clone());
     }

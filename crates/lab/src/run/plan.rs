@@ -57,7 +57,7 @@ pub(crate) struct BenchPlan {
 
 /// The measurements of a command or a study: in each block the maxima, then the references and the points in the
 /// block's own order; after the last block the peaks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// How thorough a study is; full for a command.
     pub(crate) effort: Effort,
@@ -164,35 +164,15 @@ impl Plan {
             effort: Effort::Full,
             unit: "%".into(),
             blocks: 1,
-            references_per_block: 0,
-            tolerance: 0.0,
-            assumed: None,
             benches: vec![bench],
-            points: Vec::new(),
-            pairs: Vec::new(),
-            references: Vec::new(),
-            peak_tolerance: None,
-            time: None,
-            until_settled: false,
-            margin: None,
             needs_all: true,
-            skipped: Vec::new(),
+            ..Plan::default()
         }
     }
 
     /// Whether it searches for a maximum, which a closed loop does not have.
     pub fn needs_maximum(&self) -> bool {
         self.benches.iter().any(|bench| bench.needs_maximum)
-    }
-
-    /// How often all of it is measured.
-    pub fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Whether blocks go on until the comparison of the targets is settled.
-    pub fn is_until_settled(&self) -> bool {
-        self.until_settled
     }
 
     /// Whether no part of it can be measured.

@@ -10,7 +10,7 @@ use crate::Error;
 /// Stores the measurements of a run, in addition to the results of its benches.
 pub trait Record {
     /// A bench is about to be measured: notes for the reader, and the version of its server.
-    fn begin(&mut self, notes: &[String], version: &str);
+    fn begin(&mut self, _notes: &[String], _version: &str) {}
 
     /// A point was measured; `instead`: once more, of the cell that was entered as this one, from 0.
     ///
@@ -21,17 +21,19 @@ pub trait Record {
     fn cells(&self) -> usize;
 
     /// Something is missing, and why.
-    fn leave_out(&mut self, what: &str, reason: &str);
+    fn leave_out(&mut self, _what: &str, _reason: &str) {}
 
     /// A block is whole; `references` are the figures of each reference in it.
     ///
     /// Errors: it cannot be written.
     fn end_block(
         &mut self,
-        plan: &Plan,
-        block: u32,
-        references: &[BTreeMap<String, f64>],
-    ) -> Result<(), Error>;
+        _plan: &Plan,
+        _block: u32,
+        _references: &[BTreeMap<String, f64>],
+    ) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Of a command, whose benches keep all that it measures.
@@ -39,8 +41,6 @@ pub trait Record {
 pub struct Unkept(usize);
 
 impl Record for Unkept {
-    fn begin(&mut self, _: &[String], _: &str) {}
-
     fn enter(&mut self, _: Cell, instead: Option<usize>) -> Result<(), Error> {
         self.0 += usize::from(instead.is_none());
         Ok(())
@@ -48,11 +48,5 @@ impl Record for Unkept {
 
     fn cells(&self) -> usize {
         self.0
-    }
-
-    fn leave_out(&mut self, _: &str, _: &str) {}
-
-    fn end_block(&mut self, _: &Plan, _: u32, _: &[BTreeMap<String, f64>]) -> Result<(), Error> {
-        Ok(())
     }
 }

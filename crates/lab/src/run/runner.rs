@@ -66,7 +66,7 @@ impl<'a> Runner<'a> {
     /// Runs the rest of the plan. The measurements are on disk after each trial.
     pub fn run(mut self) -> Ended {
         for bench in self.benches.iter().flatten() {
-            self.record.begin(bench.notes(), &bench.version());
+            self.record.begin(&bench.notes, &bench.version());
         }
         let outcome = self.blocks();
         Ended { outcome, benches: self.benches }
@@ -226,14 +226,15 @@ impl<'a> Runner<'a> {
     fn measure(&mut self, point: &Point, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
         let block = at.0;
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
-        let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
+        let owner = self.benches[point.of].as_ref();
+        let of = owner.and_then(Bench::maximum).cloned();
         let needs = point.needs_maximum();
         // A load that is a share of a maximum found under other knobs is not the one that it is called.
-        let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
-        let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
-        let given_up = self.benches[point.of].as_ref().and_then(Bench::given_up).cloned();
+        let drift = owner.and_then(|owner| owner.drift.clone());
+        let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).into_iter().collect();
+        let given_up = owner.and_then(|owner| owner.given_up.clone());
         if point.experiment.load == Load::Maximum {
-            invalidated.extend(self.benches[point.of].as_ref().and_then(Bench::not_offered));
+            invalidated.extend(owner.and_then(Bench::not_offered));
         }
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
         if needs && of.is_none() {
@@ -303,7 +304,7 @@ impl<'a> Runner<'a> {
         }
         let given_up = [&two.first, &two.second].into_iter().find_map(|point| {
             let bench = self.benches[point.bench].as_ref().filter(|_| point.needs_maximum())?;
-            bench.given_up().cloned()
+            bench.given_up.clone()
         });
         if let Some(why) = given_up {
             let series = two.first.series.clone();

@@ -16,14 +16,18 @@ use crate::{Error, Generator, Restart, Server};
 /// After every trial `result.json` is rewritten atomically, so that after any end of the run, even by SIGKILL, a result
 /// remains that says that it is partial.
 pub struct Trials {
-    experiment: Experiment,
-    folder: ResultFolder,
+    /// The result so far.
+    pub(crate) experiment: Experiment,
+    pub(super) folder: ResultFolder,
     generator: Generator,
     servers: Vec<Server>,
     interrupt: Interrupt,
-    probes: ProbeSet,
-    /// Whether they look in searches, too.
-    searches: bool,
+    /// What observes later trials, except the steps of searches: these consist of many trials, and the probes' overhead
+    /// would shift their results.
+    pub(crate) probes: ProbeSet,
+    /// Whether they observe searches too, throughout: the result is the maximum of the observed server, so that a share of it
+    /// does not overload the server while it is observed.
+    pub(super) searches: bool,
     started: Instant,
     /// Elapsed time before an interruption. Units: s.
     before_s: f64,
@@ -138,23 +142,6 @@ impl Trials {
         })
     }
 
-    /// The result so far.
-    pub fn experiment(&self) -> &Experiment {
-        &self.experiment
-    }
-
-    /// Observes every later trial except the steps of searches: searches consist of many trials, and the probes'
-    /// overhead would shift their results.
-    pub fn observe(&mut self, probes: ProbeSet) {
-        self.probes = probes;
-    }
-
-    /// Also observes the steps of searches, throughout: the result is the maximum of the observed server, so that a
-    /// share of it does not overload the server while it is observed.
-    pub fn observe_searches(&mut self) {
-        self.searches = true;
-    }
-
     /// Restarts a server; its data in memory are lost, and its address may change.
     ///
     /// Errors: the server was not started here, or does not come back.
@@ -175,16 +162,6 @@ impl Trials {
             }
         }
         Ok(())
-    }
-
-    /// The result, for changes.
-    pub fn experiment_mut(&mut self) -> &mut Experiment {
-        &mut self.experiment
-    }
-
-    /// The folder of the result.
-    pub fn folder(&self) -> &ResultFolder {
-        &self.folder
     }
 
     /// Adds a note for the reader, once.

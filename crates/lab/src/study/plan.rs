@@ -28,16 +28,7 @@ impl Plan {
             references_per_block: of_effort.references,
             tolerance: of_effort.tolerance,
             assumed: of_effort.maximum.map(Rate::rps),
-            benches: Vec::new(),
-            points: Vec::new(),
-            pairs: Vec::new(),
-            references: Vec::new(),
-            peak_tolerance: None,
-            time: None,
-            until_settled: false,
-            margin: None,
-            needs_all: false,
-            skipped: Vec::new(),
+            ..Plan::default()
         };
         if study.kind == StudyKind::Colocation {
             plan.add_pairs(study, effort, facts)?;

@@ -61,7 +61,7 @@ impl Bench {
         track: &mut Tracker<'_>,
     ) -> Result<Option<Invalid>, Error> {
         (self.maxima, self.given_up, self.drift) = (Vec::new(), None, None);
-        let experiment = self.trials.experiment();
+        let experiment = &self.trials.experiment;
         let from = experiment.trials.len();
         let search = |target: &results::Target| match target.max_throughput.last() {
             Some(earlier) => MaxSearch::again(earlier, tolerance),
@@ -84,7 +84,7 @@ impl Bench {
         self.drift = drift;
         let mut found = Vec::new();
         for (place, search) in searches.iter().enumerate() {
-            let name = self.trials.experiment().targets[place].name.clone();
+            let name = self.trials.experiment.targets[place].name.clone();
             let Some(maximum) = search.interval(block) else {
                 let reason =
                     search.note().unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
@@ -94,18 +94,18 @@ impl Bench {
                     ended_early: search.early_end().is_some(),
                 });
             };
-            let said_nothing = said_nothing(&self.trials.experiment().trials, &name);
+            let said_nothing = said_nothing(&self.trials.experiment.trials, &name);
             let notes: Vec<String> = said_nothing.into_iter().chain(search.early_end()).collect();
             if !notes.is_empty() {
                 // It replaces the note of the earlier blocks.
                 let head = format!("Maximum of {name}: ");
-                self.trials.experiment_mut().notes.retain(|note| !note.starts_with(&head));
+                self.trials.experiment.notes.retain(|note| !note.starts_with(&head));
                 self.trials.note(format!("{head}{}.", notes.join("; ")));
             }
             found.push(maximum);
         }
         for (place, found) in found.iter().enumerate() {
-            self.trials.experiment_mut().targets[place].max_throughput.push(found.clone());
+            self.trials.experiment.targets[place].max_throughput.push(found.clone());
         }
         self.maxima = found;
         self.trials.save()?;
@@ -143,7 +143,7 @@ impl Bench {
     /// The reason why the block has no maximum: since number `from`, trials of a target with a maximum in an earlier
     /// block were invalid one after another. A target without an earlier maximum cannot be measured here.
     fn futile(&self, searches: &[MaxSearch], from: usize) -> Option<(String, Reason)> {
-        let experiment = self.trials.experiment();
+        let experiment = &self.trials.experiment;
         let mut futile = experiment.targets.iter().zip(searches).filter(|(_, search)| search.is_futile());
         let (target, search) = futile.find(|(target, _)| !target.max_throughput.is_empty())?;
         let why = search.note().unwrap_or_default();
@@ -184,25 +184,25 @@ impl Bench {
         let basis = qos.basis();
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
-        let from = self.trials.experiment().trials.len();
+        let from = self.trials.experiment.trials.len();
         let what = PeakSpan { qos: qos.clone(), basis, span: Span::of(experiment), block, reference };
         let ended = self.search_peaks(&mut searches, &what, || false, track)?;
         let bracket = searches[0].bracket();
         let at_peak =
             |trial: &&Trial| trial.load_share == bracket.low && met(trial, qos, basis).vote == Vote::Pass;
-        let trial = self.trials.experiment().trials[from..].iter().rev().find(at_peak);
+        let trial = self.trials.experiment.trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
         self.invalidate(from, ended.drift.as_ref())?;
         // Of trials that say nothing alone nothing follows, not even that no load met the target.
         let unknown = (bracket == Bracket::default()).then(|| {
-            let trials = &self.trials.experiment().trials[from..];
+            let trials = &self.trials.experiment.trials[from..];
             let reason = trials.last().and_then(|trial| last_reason(trials, &trial.target));
             let detail = searches[0].note().unwrap_or_else(|| "no trial of the search said anything".into());
             Invalid { reason: reason.unwrap_or(Reason::GeneratorLag), detail }
         });
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
         let high_rps = bracket.high.map(|share| share * reference);
-        let unasked = not_offered(&self.trials.experiment().trials[from..], low_rps);
+        let unasked = not_offered(&self.trials.experiment.trials[from..], low_rps);
         let unasked = unasked.filter(|_| unknown.is_none());
         let against = ended.drift.into_iter().chain(unknown).chain(unasked).collect();
         Ok(PointPeak { low_rps, high_rps, figures, against })
@@ -219,7 +219,7 @@ impl Bench {
         track: &mut Tracker<'_>,
     ) -> Result<(), Error> {
         let Some(reference) = self.reference() else { return self.trials.save() };
-        let result = self.trials.experiment();
+        let result = &self.trials.experiment;
         let (qos, basis) = (result.qos.clone(), result.qos_basis);
         let mut searches: Vec<PeakSearch> = result
             .targets
@@ -239,7 +239,7 @@ impl Bench {
             );
         }
         for (place, search) in searches.iter().enumerate() {
-            let target = &mut self.trials.experiment_mut().targets[place];
+            let target = &mut self.trials.experiment.targets[place];
             target.peak = search.is_known().then(|| peak(search, &target.max_throughput, reference));
             if let (None, Some(note)) = (&target.peak, search.note()) {
                 let note =
@@ -259,7 +259,7 @@ impl Bench {
     fn reference(&self) -> Option<f64> {
         let last = |target: &results::Target| Some(target.max_throughput.last()?.reference_rps());
         let known = || {
-            let all: Option<Vec<f64>> = self.trials.experiment().targets.iter().map(last).collect();
+            let all: Option<Vec<f64>> = self.trials.experiment.targets.iter().map(last).collect();
             all?.into_iter().reduce(f64::min)
         };
         self.maximum().map(MaxThroughput::reference_rps).or_else(known)

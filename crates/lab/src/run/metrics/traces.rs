@@ -40,12 +40,11 @@ fn coverage(coverage: &Coverage) -> Vec<(String, f64)> {
     let spans =
         (coverage.spans_expected > 0).then(|| coverage.spans_found as f64 / coverage.spans_expected as f64);
     let whole = (coverage.joined > 0).then(|| coverage.whole as f64 / coverage.joined as f64);
-    let figures = [
+    super::known([
         ("trace_joined_share", coverage.joined_share()),
         ("trace_whole_share", whole),
         ("trace_spans_share", spans),
-    ];
-    figures.into_iter().filter_map(|(name, share)| Some((name.to_owned(), share?))).collect()
+    ])
 }
 
 /// Of the time of some operations the share of each service and of each part, in one of the groups of requests.

@@ -305,9 +305,9 @@ fn searches_are_looked_at_where_that_is_asked_for() {
     for searches in [false, true] {
         let bench = Bench::new();
         let mut trials = bench.trials(&["sphinx"], &[]);
-        trials.observe("io".parse().unwrap());
+        trials.probes = "io".parse().unwrap();
         if searches {
-            trials.observe_searches();
+            trials.searches = true;
         }
         let plan = Sweep { loads: vec![0.5], repeats: 1, peak_tolerance: None, ..plan() };
         let (outcome, result) = bench.run(&plan, trials);
@@ -419,7 +419,7 @@ fn blocks_go_on_until_the_comparison_is_settled_or_the_time_is_over() {
     let run = |time: Option<Duration>| {
         let bench = Bench::new();
         let mut trials = bench.trials(&["sphinx", "memcached"], &[]);
-        trials.experiment_mut().until_settled = true;
+        trials.experiment.until_settled = true;
         let sweep = Sweep { loads: vec![0.5], peak_tolerance: None, time, until_settled: true, ..plan() };
         let (outcome, result) = bench.run(&sweep, trials);
         outcome.unwrap();
