@@ -39,6 +39,7 @@ mod program;
 mod reach;
 mod ready;
 mod registry;
+mod renderer;
 mod running;
 mod secret;
 mod seed;

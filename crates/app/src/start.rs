@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use launch::{Instance, Process, Spec, StopSignal, free_port_at};
 
 use crate::context::{Context, Seat, account, tcp};
-use crate::description::{Argument, Command, Listen, Need, Protocol, Signal};
+use crate::description::{Command, Listen, Need, Protocol, Signal};
 use crate::elsewhere::Address;
-use crate::{Error, Running, files, npm, pin, ready, template};
+use crate::renderer::Renderer;
+use crate::{Error, Running, files, npm, pin, ready};
 
 /// How often other ports are tried because another process took one between the choice and the start.
 const PORT_TRIES: usize = 5;
@@ -80,21 +81,8 @@ impl Running {
         context: &Context<'_>,
     ) -> Result<(Spec, Option<String>), Error> {
         let (service, app) = (seat.service, self.plan.app());
-        let environment = template::environment(seat.found);
-        let wrong =
-            |file: String, problem: String| Error::Template { file, service: service.name.clone(), problem };
-        let render =
-            |text: &str| template::render(&environment, text, context).map_err(|e| wrong(app.file(), e));
-        let holds = |text: &str| {
-            template::value(&environment, text, context)
-                .map(|value| value.is_true())
-                .map_err(|e| wrong(app.file(), e))
-        };
-        for check in &service.checks {
-            if !holds(&check.holds)? {
-                return Err(Error::Unfit { service: service.name.clone(), problem: render(&check.message)? });
-            }
-        }
+        let renderer = Renderer::new(app, service, seat.found, context);
+        renderer.check()?;
         let mut configuration = None;
         for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
             if let Some(name) = &file.folder {
@@ -107,12 +95,7 @@ impl Running {
                 continue;
             }
             let text = match (&file.template, &file.npm) {
-                (Some(name), _) => {
-                    let template = app.templates.get(name).map_or("", String::as_str);
-                    template::render(&environment, template, context)
-                        .map_err(|e| wrong(app.file().replace("app.toml", name), e))?
-                        .into_bytes()
-                }
+                (Some(name), _) => renderer.template(name)?.into_bytes(),
                 // Packages that are not installed are left out: the service reports the effect.
                 (None, Some(name)) => {
                     let found = npm::find(name, &self.plan.exe).and_then(|found| fs::read(found).ok());
@@ -139,21 +122,8 @@ impl Running {
             }
         }
         let mut spec = Spec::new(&service.name, &seat.found.path).args(seat.found.before.iter().cloned());
-        for argument in &service.args {
-            match argument {
-                Argument::One(text) => spec = spec.arg(render(text)?),
-                Argument::When(several) if holds(&several.when)? => {
-                    for text in &several.args {
-                        spec = spec.arg(render(text)?);
-                    }
-                }
-                Argument::When(_) => {}
-            }
-        }
-        spec = spec.args(seat.placement.args.iter().cloned());
-        for (name, value) in &service.env {
-            spec = spec.env(name, render(value)?);
-        }
+        spec = spec.args(renderer.args()?).args(seat.placement.args.iter().cloned());
+        spec.env = renderer.env()?;
         spec.cpus = (!seat.placement.cpus.is_empty()).then(|| seat.placement.cpus.clone());
         spec.user = account(service);
         spec.stop = match service.stop.signal {
@@ -195,24 +165,12 @@ impl Running {
         command: &Command,
         context: &Context<'_>,
     ) -> Result<Spec, Error> {
-        let environment = template::environment(seat.found);
-        let render = |text: &str| {
-            template::render(&environment, text, context).map_err(|problem| Error::Template {
-                file: self.plan.app().file(),
-                service: seat.service.name.clone(),
-                problem,
-            })
-        };
-        let program = render(&command.program)?;
-        let mut spec = Spec::new(format!("{}: {program}", seat.service.name), &program);
-        for text in &command.args {
-            spec = spec.arg(render(text)?);
-        }
+        let (program, args) =
+            Renderer::new(self.plan.app(), seat.service, seat.found, context).command(command)?;
+        let mut spec = Spec::new(format!("{}: {program}", seat.service.name), &program).args(args);
         spec.user = account(seat.service);
-        Ok(match seat.folder {
-            Some(folder) => spec.dir(folder.path()),
-            None => spec,
-        })
+        spec.dir = seat.folder.map(|folder| folder.path().to_owned());
+        Ok(spec)
     }
 
     /// Runs such a program to its end for an instance that runs; returns the lines that it printed.
@@ -269,21 +227,16 @@ impl Running {
                 }
             });
         }
-        let environment = template::environment(seat.found);
-        let wrong = |problem: String| Error::Template {
-            file: self.plan.app().file(),
-            service: name.clone(),
-            problem,
-        };
+        let renderer = Renderer::new(self.plan.app(), seat.service, seat.found, context);
         if let Some(children) = &ready.children {
-            let children = template::value(&environment, children, context).map_err(wrong)?;
-            let children = usize::try_from(children)
-                .map_err(|e| wrong(format!("ready: children: it is not a number of processes: {e}")))?;
+            let children = renderer.value(children)?;
+            let children = usize::try_from(children).map_err(|e| {
+                renderer.wrong(format!("ready: children: it is not a number of processes: {e}"))
+            })?;
             ready::await_children(instance, children, left())?;
         }
         if let (Some(path), Some(address)) = (&ready.http, tcp(&reached)) {
-            let path = template::render(&environment, path, context).map_err(wrong)?;
-            ready::await_http(instance, name, address, &path, left())?;
+            ready::await_http(instance, name, address, &renderer.text(path)?, left())?;
         }
         if let (true, Some(workers)) = (seat.placement.pin, &seat.service.workers) {
             pin::threads(instance, name, workers, seat.placement.threads, &seat.placement.cpus, left())?;

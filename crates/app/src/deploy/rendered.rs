@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::layout::{Instance, Pod, has_socket};
 use super::{APP, DATA, Deployment, FILES, Layout, OWN};
 use crate::context::{AddressFields, Context, Files, Peer};
-use crate::description::{Argument, Command, Need, Protocol};
+use crate::description::{File, Need, Protocol};
 use crate::program::VersionedProgram;
-use crate::{Error, limits, template};
+use crate::renderer::Renderer;
+use crate::{Error, limits};
 
 /// Client addresses of this machine itself.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
@@ -59,54 +60,21 @@ impl Deployment {
         let service = instance.service;
         let context = self.context(pods, pod, instance);
         // The installed version is unknown here; the latest is assumed.
-        let environment = template::environment(&VersionedProgram::default());
-        let app = self.plan.app();
-        let wrong =
-            |file: String, problem: String| Error::Template { file, service: service.name.clone(), problem };
-        let render =
-            |text: &str| template::render(&environment, text, &context).map_err(|e| wrong(app.file(), e));
-        let holds = |text: &str| {
-            template::value(&environment, text, &context)
-                .map(|value| value.is_true())
-                .map_err(|e| wrong(app.file(), e))
+        let renderer = Renderer::new(self.plan.app(), service, &VersionedProgram::default(), &context);
+        renderer.check()?;
+        let template = |file: &File| {
+            let text = renderer.template(file.template.as_ref()?);
+            Some(text.map(|text| (file.path.clone(), text, file.private)))
         };
-        for check in &service.checks {
-            if !holds(&check.holds)? {
-                return Err(Error::Unfit { service: service.name.clone(), problem: render(&check.message)? });
-            }
-        }
-        let mut start = Start { args: instance.before(), ..Start::default() };
-        for file in &service.files {
-            let Some(name) = &file.template else { continue };
-            let text = app.templates.get(name).map_or("", String::as_str);
-            let text = template::render(&environment, text, &context)
-                .map_err(|e| wrong(app.file().replace("app.toml", name), e))?;
-            start.files.push((file.path.clone(), text, file.private));
-        }
-        for argument in &service.args {
-            match argument {
-                Argument::One(text) => start.args.push(render(text)?),
-                Argument::When(several) if holds(&several.when)? => {
-                    for text in &several.args {
-                        start.args.push(render(text)?);
-                    }
-                }
-                Argument::When(_) => {}
-            }
-        }
-        start.args.extend(instance.placement.args.iter().cloned());
-        for (name, value) in &service.env {
-            start.env.push((name.clone(), render(value)?));
-        }
+        let own = instance.placement.args.iter().cloned();
         // A store that begins with data has been prepared when they were made.
-        if self.seed(service).is_none() {
-            let of = |command: &Command| {
-                let args = command.args.iter().map(|text| render(text)).collect::<Result<_, Error>>()?;
-                Ok((render(&command.program)?, args))
-            };
-            start.prepare = service.prepare.iter().map(of).collect::<Result<_, Error>>()?;
-        }
-        Ok(start)
+        let prepare = service.prepare.iter().filter(|_| self.seed(service).is_none());
+        Ok(Start {
+            files: service.files.iter().filter_map(template).collect::<Result<_, _>>()?,
+            args: instance.before().into_iter().chain(renderer.args()?).chain(own).collect(),
+            env: renderer.env()?,
+            prepare: prepare.map(|command| renderer.command(command)).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Variables visible in an instance's templates.
