@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::threads;
 
-pub use table::{sockets, tcp_listeners};
+pub use table::{TableRow, sockets, table_rows, tcp_listeners};
 
 /// The address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,6 @@ mod observer;
 mod overhead;
 mod packets;
 mod perf;
-mod proc;
 mod processor;
 mod scheduling;
 mod seen;

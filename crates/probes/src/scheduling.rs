@@ -14,7 +14,6 @@ use results::Probes;
 use results::probes::{CoreActivity, Missing, Scheduling, ThreadScheduling};
 
 use crate::instrument::{Instrument, Reading, Summed};
-use crate::proc;
 use crate::subject::Subject;
 use spec::Probe;
 
@@ -174,15 +173,32 @@ impl SchedulerCounts {
 fn cores(root: &Path) -> BTreeMap<u32, Core> {
     let read = |name: &str| fs::read_to_string(root.join("proc").join(name)).unwrap_or_default();
     let (hard, soft) = (read("interrupts"), read("softirqs"));
-    let interrupts = proc::columns(&hard, |_| true);
-    let received = proc::columns(&soft, |name| name == "NET_RX");
-    let others = proc::columns(&soft, |name| name != "NET_RX");
+    let interrupts = columns(&hard, |_| true);
+    let received = columns(&soft, |name| name == "NET_RX");
+    let others = columns(&soft, |name| name != "NET_RX");
     let core = |(cpu, ticks): (usize, Ticks)| {
         let cpu = cpu as u32;
         let of = |counts: &BTreeMap<u32, u64>| counts.get(&cpu).copied().unwrap_or(0);
         (cpu, Core { interrupts: of(&interrupts), net_rx: of(&received), soft: of(&others), ticks })
     };
     Sample::read(root).unwrap_or_default().cpus.into_iter().map(core).collect()
+}
+
+/// The sums by processor over those lines of a table whose name `wanted` accepts. Its head `CPU0 CPU2 …` names
+/// the processors of its columns, which may not be all.
+fn columns(table: &str, wanted: impl Fn(&str) -> bool) -> BTreeMap<u32, u64> {
+    let mut lines = table.lines();
+    let head = lines.next().unwrap_or_default().split_whitespace();
+    let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
+    let mut sums = BTreeMap::new();
+    for line in lines {
+        let Some((_, counts)) = line.split_once(':').filter(|(name, _)| wanted(name.trim())) else {
+            continue;
+        };
+        let counts = counts.split_whitespace().map_while(|word| word.parse::<u64>().ok());
+        cpus.iter().zip(counts).for_each(|(cpu, count)| *sums.entry(*cpu).or_insert(0) += count);
+    }
+    sums
 }
 
 impl Summed for SchedulerCounts {

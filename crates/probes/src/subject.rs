@@ -2,10 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use host::listening::{Endpoint, Listening, open_sockets, tcp_listeners};
+use host::listening::{Endpoint, Listening, TableRow, open_sockets, table_rows, tcp_listeners};
 use reactor::Address;
-
-use crate::proc;
 
 /// The observed subject: a server on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,8 +49,8 @@ fn listeners(addresses: &[SocketAddr]) -> Vec<u32> {
 /// The ports at which the process `pid` listens, as far as its open files are readable.
 pub(crate) fn listened(proc: &Path, pid: u32) -> BTreeSet<u16> {
     let tables = tcp_listeners(&proc.join("net"));
-    let listening = tables.iter().flat_map(|table| proc::sockets(table)).filter(|socket| socket.listens);
-    let ports: BTreeMap<u64, u16> = listening.map(|socket| (socket.inode, socket.local)).collect();
+    let listening = tables.iter().flat_map(|table| table_rows(table)).filter(TableRow::listens);
+    let ports: BTreeMap<u64, u16> = listening.map(|row| (row.inode, row.local.port())).collect();
     open_sockets(proc, pid).into_iter().flatten().filter_map(|inode| ports.get(&inode).copied()).collect()
 }
 

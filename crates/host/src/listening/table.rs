@@ -82,41 +82,72 @@ fn best(rows: impl Iterator<Item = Row>) -> BTreeMap<u64, Option<u32>> {
     rows.into_iter().filter(|row| Some(row.fit) == best).map(|row| (row.inode, row.uid)).collect()
 }
 
+/// A row of a table of TCP or UDP.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TableRow<'a> {
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end; unspecified for a socket that listens.
+    pub remote: SocketAddr,
+    state: &'a str,
+    uid: Option<u32>,
+    /// The number of the socket, as in `/proc/PID/fd`.
+    pub inode: u64,
+}
+
+impl TableRow<'_> {
+    /// Whether it is a TCP socket that listens.
+    pub fn listens(&self) -> bool {
+        self.state == LISTENS
+    }
+}
+
+/// The rows of a table such as `/proc/net/tcp`. Source: the kernel's `Documentation/networking/proc_net_tcp.rst`.
+pub fn table_rows(table: &str) -> impl Iterator<Item = TableRow<'_>> {
+    table.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        Some(TableRow {
+            local: parse_address(fields.get(1)?)?,
+            remote: parse_address(fields.get(2)?)?,
+            state: fields.get(3)?,
+            uid: fields.get(7)?.parse().ok(),
+            inode: fields.get(9)?.parse().ok()?,
+        })
+    })
+}
+
 /// The sockets in `table` in this state that may receive for `address`.
-/// Source: the kernel's `Documentation/networking/proc_net_tcp.rst`.
 pub(super) fn rows(table: &str, state: &str, address: SocketAddr) -> impl Iterator<Item = Row> {
     let to = reached(address.ip());
-    table.lines().skip(1).filter_map(move |line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let (ip, port) = fields.get(1)?.split_once(':')?;
-        if *fields.get(3)? != state || u16::from_str_radix(port, 16) != Ok(address.port()) {
-            return None;
-        }
-        let fit = match (parse_ip(ip)?, to) {
+    let found = table_rows(table).filter(move |row| row.state == state && row.local.port() == address.port());
+    found.filter_map(move |TableRow { local, uid, inode, .. }| {
+        let fit = match (local.ip(), to) {
             (own, to) if own.to_canonical() == to => Fit::Itself,
             (IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V4(_))
             | (IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V6(_)) => Fit::Family,
             (IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(_)) => Fit::BothFamilies,
             _ => return None,
         };
-        Some(Row { fit, uid: fields.get(7)?.parse().ok(), inode: fields.get(9)?.parse().ok()? })
+        Some(Row { fit, uid, inode })
     })
 }
 
-/// An address as the kernel prints it: 32-bit words in the machine's byte order.
-fn parse_ip(hex: &str) -> Option<IpAddr> {
+/// An address as the kernel prints it: 32-bit words in the machine's byte order, and the port.
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let (hex, port) = text.split_once(':')?;
     let word = |i: usize| Some(u32::from_str_radix(hex.get(8 * i..8 * i + 8)?, 16).ok()?.to_ne_bytes());
-    match hex.len() {
-        8 => Some(Ipv4Addr::from(word(0)?).into()),
+    let ip = match hex.len() {
+        8 => IpAddr::from(word(0)?),
         32 => {
             let mut bytes = [0; 16];
             for i in 0..4 {
                 bytes[4 * i..4 * i + 4].copy_from_slice(&word(i)?);
             }
-            Some(Ipv6Addr::from(bytes).into())
+            IpAddr::from(bytes)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// The sockets in `/proc/net/unix` that listen at `path`. Source: `unix_seq_show` in the kernel's `net/unix/af_unix.c`.

@@ -38,6 +38,30 @@ Num       RefCount Protocol Flags    Type St Inode Path
 0000000000000000: 00000003 00000000 00000000 0001 03 44
 ";
 
+#[test]
+fn rows_of_tables_are_read() {
+    let text = format!(
+        "{HEAD}\
+         0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 65534 0 4711 1 0 100 0 0 10 0\n\
+         1: 0100007F:2BCB 0100007F:C001 01 00000000:00000000 00:00000000 00000000 65534 0 4712 1 0 20 4 30 10 -1\n\
+         2: damaged\n\
+         3: 0000000000000000FFFF00000100007F:2BCB 0000000000000000FFFF00000100007F:C002 01 0:0 00:0 0 65534 0 4713\n\
+         4: 00000000000000000000000001000000:2BCB 00000000000000000000000001000000:C003 01 0:0 00:0 0 65534 0 4714\n"
+    );
+    let of = |row: TableRow<'_>| {
+        let by_ipv4 = row.remote.ip().to_canonical().is_ipv4();
+        (row.local.port(), row.remote.port(), row.listens(), by_ipv4, row.inode)
+    };
+    let found: Vec<(u16, u16, bool, bool, u64)> = table_rows(&text).map(of).collect();
+    let expect = [
+        (11211, 0, true, true, 4711),
+        (11211, 0xC001, false, true, 4712),
+        (11211, 0xC002, false, true, 4713),
+        (11211, 0xC003, false, false, 4714),
+    ];
+    assert_eq!(found, expect);
+}
+
 /// A machine whose processes are `(PID, name, inodes)`.
 fn machine(processes: &[(u32, &str, &[u64])]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();

@@ -105,3 +105,13 @@ fn sees_its_own_process() {
     let lacks = open(&none, &mut missing).err().unwrap();
     assert!(lacks[0].what.contains("none is known to listen") && lacks[0].disables.contains("migrations"));
 }
+
+#[test]
+fn sums_columns() {
+    let table = "           CPU0       CPU1\n  1:  10  20  IO-APIC\nNMI:  1  2  x\nERR:  5\n";
+    assert_eq!(columns(table, |_| true), BTreeMap::from([(0, 16), (1, 22)]));
+    assert_eq!(columns(table, |name| name == "NMI"), BTreeMap::from([(0, 1), (1, 2)]));
+    // One processor is offline.
+    assert_eq!(columns("  CPU0 CPU2\n 1: 10 20\n", |_| true)[&2], 20);
+    assert!(columns("", |_| true).is_empty());
+}

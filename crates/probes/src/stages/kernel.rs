@@ -2,6 +2,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 
+use host::listening::{TableRow, table_rows};
+
 use super::compared::{Compared, Key};
 use super::seen::{COUNTS, HISTOGRAMS, Seen};
 use crate::histogram::Histogram;
@@ -9,7 +11,6 @@ use crate::instrument::{Instrument, Reading};
 use crate::kernel::{Programs, empty, other};
 use crate::packets::Timed;
 use crate::packets::capture::Capture;
-use crate::proc;
 use crate::subject::Subject;
 use spec::Probe;
 
@@ -119,11 +120,13 @@ impl Kernel {
         let tables = ["tcp", "tcp6"].into_iter().filter_map(|name| {
             fs::read_to_string(format!("/proc/{}/net/{name}", self.subject.pids.first()?)).ok()
         });
-        let ours = |socket: &proc::Socket| {
-            !socket.listens && socket.by_ipv4 && self.subject.ports.contains(&socket.local)
+        let ours = |row: &TableRow<'_>| {
+            let by_ipv4 = row.remote.ip().to_canonical().is_ipv4();
+            !row.listens() && by_ipv4 && self.subject.ports.contains(&row.local.port())
         };
+        let client = |row: TableRow<'_>| row.remote.port();
         let clients: Vec<u16> = tables
-            .flat_map(|table| proc::sockets(&table).filter(ours).map(|one| one.remote).collect::<Vec<_>>())
+            .flat_map(|table| table_rows(&table).filter(ours).map(client).collect::<Vec<_>>())
             .collect();
         let enough = |mask: &u16| clients.iter().filter(|&port| port & mask == 0).count() >= CHECKED;
         [63, 31, 15, 7, 3, 1].into_iter().find(enough).unwrap_or(0)
