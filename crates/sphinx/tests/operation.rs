@@ -137,6 +137,21 @@ fn who_takes_the_replies_slowly_but_steadily_is_not_closed() {
 }
 
 #[test]
+fn who_takes_each_reply_at_once_is_not_closed() {
+    let served = ["epoll", "auto"].map(|io| sphinxd(&format!("-t 1 --io {io} -o reader_timeout=1")));
+    let mut clients = served.each_ref().map(|server| Client::connect(server.address));
+    // Each request is answered by as many bytes, and the server checks its connections as it receives one.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(4) {
+        for client in &mut clients {
+            client.set("k", "v");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(clients.each_mut().map(|client| client.stat("slow_reader_kicks")), [0, 0]);
+}
+
+#[test]
 fn many_requests_of_one_connection_let_others_in_between() {
     let server = sphinxd("-t 1 -R 3");
     let mut client = Client::connect(server.address);

@@ -428,7 +428,12 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.bytes_came(reactor, conn, at, bytes);
             }
             Event::Drained { conn } => {
-                if self.client(conn).is_some_and(|client| client.watches) {
+                let watches = self.client(conn).is_some_and(|client| {
+                    // What is unsent at the next check is other output, even if it is as much.
+                    client.stuck.0 = 0;
+                    client.watches
+                });
+                if watches {
                     self.common.watchers.look_again(self.number);
                 }
                 self.go_on(reactor, conn);
