@@ -17,7 +17,7 @@ use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
 
 /// An address, as visible in templates.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct AddressFields {
     pub(crate) ip: String,
     pub(crate) port: u16,
@@ -49,15 +49,36 @@ pub(crate) struct Caller<'a> {
 /// The variables of templates. `docs/reference/apps.md` lists them for authors.
 #[derive(Serialize)]
 pub(crate) struct Context<'a> {
-    pub(crate) service: &'a str,
-    pub(crate) kind: Option<&'a str>,
-    pub(crate) number: Option<u16>,
+    service: &'a str,
+    kind: Option<&'a str>,
+    number: Option<u16>,
+    calls: &'a [String],
+    optional: &'a [String],
+    callers: Vec<Caller<'a>>,
+    stores: BTreeMap<&'a str, Vec<Peer>>,
+    caches: BTreeMap<&'a str, Vec<Peer>>,
+    threads: usize,
+    memory: u64,
+    cpus: &'a [usize],
+    connections: usize,
+    secret: &'a Secret,
+    instance: usize,
+    instances: usize,
+    settings: BTreeMap<&'a str, &'a Value>,
+    settings_line: String,
+    services: BTreeMap<String, Vec<Peer>>,
+    videos: Option<&'a Videos>,
+    people: Option<&'a PeopleSet>,
+    /// Of a step that reads a table.
+    pub(crate) table: Option<TableFields>,
+    #[serde(flatten)]
+    pub(crate) surroundings: Surroundings,
+}
+
+/// The variables that depend on whether an instance is a process of this machine or in a pod.
+#[derive(Serialize)]
+pub(crate) struct Surroundings {
     pub(crate) program: String,
-    pub(crate) calls: &'a [String],
-    pub(crate) optional: &'a [String],
-    pub(crate) callers: Vec<Caller<'a>>,
-    pub(crate) stores: BTreeMap<&'a str, Vec<Peer>>,
-    pub(crate) caches: BTreeMap<&'a str, Vec<Peer>>,
     pub(crate) data: String,
     pub(crate) spans: String,
     pub(crate) out: String,
@@ -66,21 +87,7 @@ pub(crate) struct Context<'a> {
     pub(crate) port: u16,
     pub(crate) address: String,
     pub(crate) listen: BTreeMap<String, AddressFields>,
-    pub(crate) threads: usize,
-    pub(crate) memory: u64,
-    pub(crate) cpus: &'a [usize],
-    pub(crate) connections: usize,
-    pub(crate) secret: &'a Secret,
-    pub(crate) instance: usize,
-    pub(crate) instances: usize,
-    pub(crate) settings: BTreeMap<&'a str, &'a Value>,
-    pub(crate) settings_line: String,
-    pub(crate) services: BTreeMap<String, Vec<Peer>>,
     pub(crate) files: Option<Files>,
-    pub(crate) videos: Option<&'a Videos>,
-    pub(crate) people: Option<&'a PeopleSet>,
-    /// Of a step that reads a table.
-    pub(crate) table: Option<TableFields>,
     pub(crate) root: bool,
     pub(crate) user: Option<String>,
     pub(crate) open_files: u64,
@@ -112,7 +119,6 @@ impl Running {
     ) -> Result<Context<'a>, Error> {
         let service = seat.service;
         let tcp = tcp(addresses);
-        let values = self.plan.values(&service.name).expect("it has some for each");
         let files = match &self.plan.files {
             Some(folder) if service.needs.contains(&Need::Files) => Some(Files {
                 folder: folder.display().to_string(),
@@ -120,26 +126,10 @@ impl Running {
             }),
             _ => None,
         };
-        let listen = listen_fields(service, addresses);
-        let app = self.plan.app();
-        let peers = self.peers(seat.placement.form);
-        let of = |names: &mut dyn Iterator<Item = &String>| -> Vec<Peer> {
-            names.filter_map(|name| peers.get(name)).flatten().cloned().collect()
-        };
-        let stores = app.stores.iter().filter(|store| service.stores.contains(&store.name));
-        let caches = app.caches.iter().filter(|cache| service.caches.contains(&cache.name));
         let data = self.plan.data_folder().filter(|_| service.needs.contains(&Need::Data));
         let text = |path: Option<&Path>| path.map_or_else(String::new, |path| path.display().to_string());
-        Ok(Context {
-            service: &service.name,
-            kind: service.kind.as_deref(),
-            number: service.number,
+        let surroundings = Surroundings {
             program: seat.found.path.display().to_string(),
-            calls: &service.calls,
-            optional: &service.optional,
-            callers: self.plan.callers(service),
-            stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
-            caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
             data: text(data.as_deref()),
             out: text(self.plan.built.first().map(PathBuf::as_path)),
             spans: text(self.plan.spans.as_deref().filter(|_| service.written)),
@@ -147,27 +137,16 @@ impl Running {
             ip: tcp.map_or_else(String::new, |address| address.ip().to_string()),
             port: tcp.map_or(0, |address| address.port()),
             address: tcp.map_or_else(String::new, |address| address.to_string()),
-            listen,
-            threads: seat.placement.threads,
-            memory: seat.placement.memory.0,
-            cpus: &seat.placement.cpus,
-            connections: self.plan.connections,
-            secret: &self.plan.secret,
-            instance: seat.number,
-            instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
-            settings: self.plan.shared().map().into_iter().chain(values.map()).collect(),
-            settings_line: values.to_string(),
-            services: peers,
+            listen: listen_fields(service, addresses),
             files,
-            videos: self.plan.videos.as_ref().filter(|_| service.needs.contains(&Need::Videos)),
-            people: self.plan.people.as_ref(),
-            table: None,
             root: User::is_root(),
             user: account(service).map(|user| user.name),
             open_files: limits::open_files(seat.placement.form),
             asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip(), self.places.bridge())),
             in_cluster: false,
-        })
+        };
+        let peers = self.peers(seat.placement.form);
+        Ok(self.plan.context(service, &seat.placement, seat.number, peers, surroundings))
     }
 
     /// The instances of all services that run so far, as one in `form` reaches them.
@@ -198,8 +177,50 @@ impl Running {
 }
 
 impl Plan {
+    /// The variables of instance `number` of a service, which reaches the other services as `peers` say.
+    pub(crate) fn context<'a>(
+        &'a self,
+        service: &'a Service,
+        placement: &'a Placement,
+        number: usize,
+        peers: BTreeMap<String, Vec<Peer>>,
+        surroundings: Surroundings,
+    ) -> Context<'a> {
+        let app = self.app();
+        let values = self.values(&service.name).expect("it has some for each");
+        let of = |names: &mut dyn Iterator<Item = &String>| -> Vec<Peer> {
+            names.filter_map(|name| peers.get(name)).flatten().cloned().collect()
+        };
+        let stores = app.stores.iter().filter(|store| service.stores.contains(&store.name));
+        let caches = app.caches.iter().filter(|cache| service.caches.contains(&cache.name));
+        Context {
+            service: &service.name,
+            kind: service.kind.as_deref(),
+            number: service.number,
+            calls: &service.calls,
+            optional: &service.optional,
+            callers: self.callers(service),
+            stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
+            caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
+            threads: placement.threads,
+            memory: placement.memory.0,
+            cpus: &placement.cpus,
+            connections: self.connections,
+            secret: &self.secret,
+            instance: number,
+            instances: self.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
+            settings: self.shared().map().into_iter().chain(values.map()).collect(),
+            settings_line: values.to_string(),
+            videos: self.videos.as_ref().filter(|_| service.needs.contains(&Need::Videos)),
+            people: self.people.as_ref(),
+            table: None,
+            services: peers,
+            surroundings,
+        }
+    }
+
     /// The services that call `service`, with their placements.
-    pub(crate) fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
+    fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
         let services = self.app().services.iter().filter(|one| one.calls.contains(&service.name));
         let caller = |one: &'a Service| {
             let placement = self.placement(&one.name).expect("it has one for each");
@@ -212,13 +233,7 @@ impl Plan {
 }
 
 fn peer(service: &Service, addresses: &[Address], own: String, near: bool) -> Peer {
-    let first = addresses.first().map(fields);
-    let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
-        ip: String::new(),
-        port: 0,
-        address: String::new(),
-        path: String::new(),
-    });
+    let AddressFields { ip, port, address, .. } = addresses.first().map(fields).unwrap_or_default();
     Peer { ip, port, address, listen: listen_fields(service, addresses), own, near }
 }
 
@@ -240,13 +255,12 @@ fn fields(address: &Address) -> AddressFields {
             ip: tcp.ip().to_string(),
             port: tcp.port(),
             address: tcp.to_string(),
-            path: String::new(),
+            ..AddressFields::default()
         },
         Address::Unix(path) => AddressFields {
-            ip: String::new(),
-            port: 0,
             address: address.to_string(),
             path: path.display().to_string(),
+            ..AddressFields::default()
         },
     }
 }

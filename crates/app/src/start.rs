@@ -137,7 +137,7 @@ impl Running {
             }
             spec = spec.dir(folder.path()).mount(folder.path(), true);
         }
-        if let (Some(files), Some(_)) = (&self.plan.files, &context.files) {
+        if let (Some(files), Some(_)) = (&self.plan.files, &context.surroundings.files) {
             spec = spec.mount(files, false);
         }
         if let Some(data) = self.plan.data_folder().filter(|_| service.needs.contains(&Need::Data)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layout::{Instance, Pod, has_socket};
 use super::{APP, DATA, Deployment, FILES, Layout, OWN};
-use crate::context::{AddressFields, Context, Files, Peer};
+use crate::context::{AddressFields, Context, Files, Peer, Surroundings};
 use crate::description::{File, Need, Protocol};
 use crate::program::VersionedProgram;
 use crate::renderer::Renderer;
@@ -79,32 +79,16 @@ impl Deployment {
 
     /// Variables visible in an instance's templates.
     fn context<'a>(&'a self, pods: &[Pod<'_>], pod: &Pod<'_>, instance: &'a Instance<'a>) -> Context<'a> {
-        let (app, service) = (self.plan.app(), instance.service);
-        let values = self.plan.values(&service.name).expect("it has some for each");
+        let service = instance.service;
         let ip = match self.layout {
             Layout::Together if !self.is_front(instance) => "127.0.0.1",
             // The address of a pod is only known at run time.
             _ => "0.0.0.0",
         };
-        let peers = self.peers(pods, pod);
-        let of = |names: &mut dyn Iterator<Item = &String>| -> Vec<Peer> {
-            names.filter_map(|name| peers.get(name)).flatten().cloned().collect()
-        };
-        let stores = app.stores.iter().filter(|store| service.stores.contains(&store.name));
-        let caches = app.caches.iter().filter(|cache| service.caches.contains(&cache.name));
-        let needs = |need: Need| service.needs.contains(&need);
-        let listen = listening(instance, ip);
         let first = instance.tcp().next().map_or(0, |(_, port)| port);
-        Context {
-            service: &service.name,
-            kind: service.kind.as_deref(),
-            number: service.number,
+        let files = || Files { folder: FILES.into(), one: "/".into() };
+        let surroundings = Surroundings {
             program: instance.program(),
-            calls: &service.calls,
-            optional: &service.optional,
-            callers: self.plan.callers(service),
-            stores: stores.map(|one| (one.name.as_str(), of(&mut std::iter::once(&one.service)))).collect(),
-            caches: caches.map(|one| (one.name.as_str(), of(&mut one.services.iter()))).collect(),
             data: if self.reads_data(service) { DATA.into() } else { String::new() },
             spans: String::new(),
             out: APP.into(),
@@ -112,27 +96,16 @@ impl Deployment {
             ip: if first == 0 { String::new() } else { ip.into() },
             port: first,
             address: if first == 0 { String::new() } else { format!("{ip}:{first}") },
-            listen,
-            threads: instance.placement.threads,
-            memory: instance.placement.memory.0,
-            cpus: &instance.placement.cpus,
-            connections: self.plan.connections,
-            secret: &self.plan.secret,
-            instance: instance.number,
-            instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
-            settings: self.plan.shared().map().into_iter().chain(values.map()).collect(),
-            settings_line: values.to_string(),
-            services: peers,
-            files: needs(Need::Files).then(|| Files { folder: FILES.into(), one: "/".into() }),
-            videos: self.plan.videos.as_ref().filter(|_| needs(Need::Videos)),
-            people: self.plan.people.as_ref(),
-            table: None,
+            listen: listening(instance, ip),
+            files: service.needs.contains(&Need::Files).then(files),
             root: false,
             user: Some("nobody".into()),
             open_files: limits::FILES_IN_ENGINE,
             asked_from: self.asked_from(instance),
             in_cluster: self.layout == Layout::Apart,
-        }
+        };
+        let peers = self.peers(pods, pod);
+        self.plan.context(service, &instance.placement, instance.number, peers, surroundings)
     }
 
     /// Addresses that may use the local-only pages; for the front, only its own container.
@@ -152,7 +125,7 @@ impl Deployment {
                 let first =
                     instance.service.listens.first().and_then(|first| listen.get(&first.name)).cloned();
                 let tcp = instance.tcp().next().and_then(|(first, _)| listen.get(&first.name)).cloned();
-                let tcp = tcp.or(first).unwrap_or_else(nowhere);
+                let tcp = tcp.or(first).unwrap_or_default();
                 let peer = Peer {
                     ip: tcp.ip,
                     port: tcp.port,
@@ -169,10 +142,6 @@ impl Deployment {
     }
 }
 
-fn nowhere() -> AddressFields {
-    AddressFields { ip: String::new(), port: 0, address: String::new(), path: String::new() }
-}
-
 /// The addresses of an instance by name, as seen by clients that reach it at `host`.
 fn listening(instance: &Instance<'_>, host: &str) -> BTreeMap<String, AddressFields> {
     let all = instance.service.listens.iter().zip(&instance.ports);
@@ -180,13 +149,13 @@ fn listening(instance: &Instance<'_>, host: &str) -> BTreeMap<String, AddressFie
         let fields = match listen.protocol {
             Protocol::Unix => {
                 let path = format!("{}/{}.sock", instance.own(), listen.name);
-                AddressFields { address: format!("unix:{path}"), path, ..nowhere() }
+                AddressFields { address: format!("unix:{path}"), path, ..AddressFields::default() }
             }
             Protocol::Tcp => AddressFields {
                 ip: host.into(),
                 port: *port,
                 address: format!("{host}:{port}"),
-                path: String::new(),
+                ..AddressFields::default()
             },
         };
         (listen.name.clone(), fields)
