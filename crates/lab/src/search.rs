@@ -80,20 +80,4 @@ pub trait Search {
 
     /// About how many trials are still to come.
     fn trials_left(&self) -> usize;
-
-    /// Whether it ended without an answer because one trial after the other said nothing.
-    fn is_futile(&self) -> bool {
-        false
-    }
-
-    /// Runs `measure` to the end of the search, or to its first error.
-    fn drive<E>(&mut self, mut measure: impl FnMut(f64) -> Result<Outcome, E>) -> Result<(), E>
-    where
-        Self: Sized,
-    {
-        while let Some(rate) = self.next() {
-            self.enter(measure(rate)?);
-        }
-        Ok(())
-    }
 }

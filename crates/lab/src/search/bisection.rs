@@ -207,6 +207,7 @@ impl Search for Bisection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::testing::Drive;
 
     /// The rates that are tried on the way to a threshold without any noise, and the answer.
     fn path(mut search: Bisection, threshold: f64) -> (Vec<f64>, Bracket) {

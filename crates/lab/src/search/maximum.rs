@@ -177,6 +177,11 @@ impl MaxSearch {
         Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
     }
 
+    /// Whether it ended without an answer because one trial after the other said nothing.
+    pub(crate) fn is_futile(&self) -> bool {
+        self.patience.is_futile()
+    }
+
     /// Note on the answer for the reader.
     pub fn note(&self) -> Option<String> {
         let Tally { all, unknown } = self.tally();
@@ -324,16 +329,12 @@ impl Search for MaxSearch {
             State::Nothing => 0,
         }
     }
-
-    fn is_futile(&self) -> bool {
-        self.patience.is_futile()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::testing::{Luck, Server};
+    use crate::search::testing::{Drive, Luck, Server};
 
     fn find(server: &Server, search: MaxSearch, seed: u64) -> (MaxSearch, Vec<f64>) {
         let mut search = search;

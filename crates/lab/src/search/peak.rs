@@ -113,16 +113,12 @@ impl Search for PeakSearch {
     fn trials_left(&self) -> usize {
         self.bisection.trials_left()
     }
-
-    fn is_futile(&self) -> bool {
-        self.patience.is_futile()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::testing::{Luck, Machine, Server};
+    use crate::search::testing::{Drive, Luck, Machine, Server};
 
     fn find(machine: &mut Machine, mut search: PeakSearch) -> (PeakSearch, usize) {
         let mut trials = 0;
@@ -237,7 +233,7 @@ mod tests {
         search.drive(|share| Ok::<_, ()>(Outcome { vote: Vote::Unknown, achieved_rps: share })).unwrap();
         assert_eq!((search.bracket(), search.is_known()), (Bracket::default(), false));
         let note = search.note().unwrap();
-        assert!(note.starts_with("all 20 trials said nothing") && search.is_futile(), "{note}");
+        assert!(note.starts_with("all 20 trials said nothing") && search.patience.is_futile(), "{note}");
     }
 
     #[test]

@@ -4,7 +4,20 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::{Outcome, Vote};
+use super::{Outcome, Search, Vote};
+
+/// A search that is run by itself.
+pub(super) trait Drive: Search {
+    /// Runs `measure` to the end of the search, or to its first error.
+    fn drive<E>(&mut self, mut measure: impl FnMut(f64) -> Result<Outcome, E>) -> Result<(), E> {
+        while let Some(rate) = self.next() {
+            self.enter(measure(rate)?);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Search> Drive for S {}
 
 /// How often a trial ends otherwise than it should, 0 to 1.
 #[derive(Clone, Copy, Debug)]
