@@ -5,37 +5,24 @@ use units::ParseError;
 
 use crate::formats::{Line, Parser, oracle_general};
 
-/// The form in which requests were recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Twitter's cache traces: CSV without a header, seven columns.
-    Twitter,
-    /// CacheLib's traces of key-value caches: CSV with a header.
-    Kvcache,
-    /// libCacheSim's binary records of 24 bytes.
-    OracleGeneral,
-    /// The lines of memcached's and Sphinx's `watch fetchers mutations deletions`.
-    Watch,
-    /// The lines of Redis' MONITOR.
-    Monitor,
+units::named! {
+    /// The form in which requests were recorded. The places are part of the compiled form: never change one, only add.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Format {
+        /// Twitter's cache traces: CSV without a header, seven columns.
+        Twitter = "twitter",
+        /// CacheLib's traces of key-value caches: CSV with a header.
+        Kvcache = "kvcache",
+        /// libCacheSim's binary records of 24 bytes.
+        OracleGeneral = "oracle-general",
+        /// The lines of memcached's and Sphinx's `watch fetchers mutations deletions`.
+        Watch = "watch",
+        /// The lines of Redis' MONITOR.
+        Monitor = "monitor",
+    }
 }
 
 impl Format {
-    /// All of them. Their places are part of the compiled form: never change one, only add.
-    pub const ALL: [Format; 5] =
-        [Format::Twitter, Format::Kvcache, Format::OracleGeneral, Format::Watch, Format::Monitor];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Twitter => "twitter",
-            Format::Kvcache => "kvcache",
-            Format::OracleGeneral => "oracle-general",
-            Format::Watch => "watch",
-            Format::Monitor => "monitor",
-        }
-    }
-
     /// All names, for messages.
     pub(crate) fn names() -> String {
         Format::ALL.map(Format::name).join(" ")
@@ -95,7 +82,7 @@ impl FromStr for Format {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Format, ParseError> {
-        Format::ALL.into_iter().find(|format| format.name() == text.trim()).ok_or_else(|| ParseError {
+        Format::named(text.trim()).ok_or_else(|| ParseError {
             what: "format of a trace",
             given: text.into(),
             problem: "there is none of this name".into(),

@@ -1,18 +1,20 @@
-/// The operation of a recorded request. The numbers are part of the compiled form: never change one, only add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs, reason = "each variant is its name")]
-pub enum Op {
-    Get = 0,
-    Set = 1,
-    Add = 2,
-    Replace = 3,
-    Cas = 4,
-    Append = 5,
-    Prepend = 6,
-    Delete = 7,
-    Incr = 8,
-    Decr = 9,
+units::named! {
+    /// The operation of a recorded request. The numbers are part of the compiled form: never change one, only add.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    #[allow(missing_docs, reason = "each variant is its name")]
+    pub enum Op {
+        Get = "get",
+        Set = "set",
+        Add = "add",
+        Replace = "replace",
+        Cas = "cas",
+        Append = "append",
+        Prepend = "prepend",
+        Delete = "delete",
+        Incr = "incr",
+        Decr = "decr",
+    }
 }
 
 /// How an operation is replayed.
@@ -25,43 +27,13 @@ pub enum Action {
 }
 
 impl Op {
-    /// All, in the order of their numbers.
-    pub const ALL: [Op; 10] = [
-        Op::Get,
-        Op::Set,
-        Op::Add,
-        Op::Replace,
-        Op::Cas,
-        Op::Append,
-        Op::Prepend,
-        Op::Delete,
-        Op::Incr,
-        Op::Decr,
-    ];
-
-    /// `get`, `set`, …
-    pub fn name(self) -> &'static str {
-        match self {
-            Op::Get => "get",
-            Op::Set => "set",
-            Op::Add => "add",
-            Op::Replace => "replace",
-            Op::Cas => "cas",
-            Op::Append => "append",
-            Op::Prepend => "prepend",
-            Op::Delete => "delete",
-            Op::Incr => "incr",
-            Op::Decr => "decr",
-        }
-    }
-
     /// The operation of this number.
     pub(crate) fn of(number: u8) -> Option<Op> {
         Op::ALL.get(usize::from(number)).copied()
     }
 
     /// The operation of this name, in any case, as memcached and most traces write it.
-    pub(crate) fn named(name: &[u8]) -> Option<Op> {
+    pub(crate) fn of_text(name: &[u8]) -> Option<Op> {
         if name.eq_ignore_ascii_case(b"gets") {
             return Some(Op::Get);
         }
@@ -92,8 +64,8 @@ mod tests {
     fn numbers_and_names_read_back() {
         for (number, op) in Op::ALL.into_iter().enumerate() {
             assert_eq!((op as usize, Op::of(number as u8)), (number, Some(op)));
-            assert_eq!(Op::named(op.name().to_uppercase().as_bytes()), Some(op));
+            assert_eq!(Op::of_text(op.name().to_uppercase().as_bytes()), Some(op));
         }
-        assert_eq!((Op::named(b"GETS"), Op::named(b"touch"), Op::of(10)), (Some(Op::Get), None, None));
+        assert_eq!((Op::of_text(b"GETS"), Op::of_text(b"touch"), Op::of(10)), (Some(Op::Get), None, None));
     }
 }

@@ -6,40 +6,28 @@ use units::ParseError;
 use crate::text::as_text;
 use crate::{Entry, Section};
 
-/// The environment of a server that is started here.
-///
-/// All but [`Form::Bare`] are reached over the same bridge and veth, in a network namespace of their own, so that
-/// [`Form::Bridged`] differs from a container by the container alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Form {
-    /// A plain process, reached over loopback.
-    #[default]
-    Bare,
-    /// A process behind the bridge and veth that a container has.
-    Bridged,
-    /// A container of LXC.
-    Lxc,
-    /// A container of podman.
-    Podman,
-    /// A container of docker.
-    Docker,
+units::named! {
+    /// The environment of a server that is started here.
+    ///
+    /// All but [`Form::Bare`] are reached over the same bridge and veth, in a network namespace of their own, so that
+    /// [`Form::Bridged`] differs from a container by the container alone.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Form {
+        /// A plain process, reached over loopback.
+        #[default]
+        Bare = "bare",
+        /// A process behind the bridge and veth that a container has.
+        Bridged = "bridged",
+        /// A container of LXC.
+        Lxc = "lxc",
+        /// A container of podman.
+        Podman = "podman",
+        /// A container of docker.
+        Docker = "docker",
+    }
 }
 
 impl Form {
-    /// All of them.
-    pub const ALL: [Form; 5] = [Form::Bare, Form::Bridged, Form::Lxc, Form::Podman, Form::Docker];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::Bare => "bare",
-            Form::Bridged => "bridged",
-            Form::Lxc => "lxc",
-            Form::Podman => "podman",
-            Form::Docker => "docker",
-        }
-    }
-
     /// Whether the server runs in a container.
     pub fn is_container(self) -> bool {
         matches!(self, Form::Lxc | Form::Podman | Form::Docker)
@@ -54,11 +42,9 @@ impl Form {
     pub fn explain() -> Section {
         let entries = Form::ALL.map(|form| {
             let (meaning, source) = form.about();
-            {
-                Entry {
-                    option: Some(format!("--form {}", form.name())),
-                    ..Entry::named(form.name(), meaning, source)
-                }
+            Entry {
+                option: Some(format!("--form {}", form.name())),
+                ..Entry::named(form.name(), meaning, source)
             }
         });
         Section::new("Forms; docs/reference/launch.md says what each takes", entries)
@@ -85,7 +71,7 @@ impl FromStr for Form {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Form, ParseError> {
-        Form::ALL.into_iter().find(|form| form.name() == text).ok_or_else(|| ParseError {
+        Form::named(text).ok_or_else(|| ParseError {
             what: "form",
             given: text.into(),
             problem: "it is none of the forms that a server can have".into(),

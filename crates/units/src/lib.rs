@@ -2,7 +2,8 @@
 //!
 //! Inside the program a quantity is a newtype ([`Time`], [`Nanos`], [`Rate`], [`Bytes`]); on disk it is
 //! a plain number whose field name ends in its unit (`latency_us_p99`, `offered_rps`). Typed quantities are parsed
-//! here, with errors that name the given text, the allowed range and an example.
+//! here, with errors that name the given text, the allowed range and an example. [`named!`] declares enumerations whose
+//! values are typed by their names.
 //!
 //! Try it: `cargo test -p units`.
 
@@ -12,6 +13,7 @@ mod count;
 mod cpu_list;
 mod error;
 mod limit;
+mod named;
 mod qos;
 mod rate;
 mod session_figure;

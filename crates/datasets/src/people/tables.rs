@@ -4,40 +4,28 @@ use std::io::{self, Write};
 
 use crate::people::People;
 
-/// A table that is filled before a site is measured. The numbers of users in it begin at 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
-    /// `users`.
-    Users,
-    /// `friendship`: a friendship has a row for each of its directions.
-    Friendship,
-    /// `posts`.
-    Posts,
-    /// `chats`.
-    Chats,
-    /// `messages`.
-    Messages,
+units::named! {
+    /// A table that is filled before a site is measured, each after those that its rows refer to. The numbers of users in it
+    /// begin at 1.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Table {
+        /// `users`.
+        Users = "users",
+        /// `friendship`: a friendship has a row for each of its directions.
+        Friendship = "friendship",
+        /// `posts`.
+        Posts = "posts",
+        /// `chats`.
+        Chats = "chats",
+        /// `messages`.
+        Messages = "messages",
+    }
 }
 
 /// The state of a friendship that both have agreed to.
 const FRIENDS: &str = "friends";
 
 impl Table {
-    /// All of them, each after those that its rows refer to.
-    pub const ALL: [Table; 5] =
-        [Table::Users, Table::Friendship, Table::Posts, Table::Chats, Table::Messages];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Users => "users",
-            Table::Friendship => "friendship",
-            Table::Posts => "posts",
-            Table::Chats => "chats",
-            Table::Messages => "messages",
-        }
-    }
-
     /// Its columns in the order in which they are written. Others have their defaults. Times are ms of Unix time.
     pub fn columns(self) -> &'static [&'static str] {
         match self {

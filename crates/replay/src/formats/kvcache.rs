@@ -74,7 +74,7 @@ fn op(name: &[u8]) -> Result<Op, String> {
     let end = name.len().saturating_sub(b"_LEASE".len());
     let (start, rest) = name.split_at(end);
     let name = if rest.eq_ignore_ascii_case(b"_LEASE") { start } else { name };
-    Op::named(name).ok_or_else(|| {
+    Op::of_text(name).ok_or_else(|| {
         "its operation is none of GET, GET_LEASE, SET, SET_LEASE, DELETE and memcached's".into()
     })
 }

@@ -16,7 +16,7 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
     let (key, _) = key(text)?;
     // Keys are anonymised: the column has the original length.
     let key_size = field(key_size, "key size", KEY_MAX as u32)? as u8;
-    let op = Op::named(op).ok_or("its operation is not one of memcached's")?;
+    let op = Op::of_text(op).ok_or("its operation is not one of memcached's")?;
     let size = size(value)?;
     emit(Seen {
         at_ns: Some(seconds(time)?),

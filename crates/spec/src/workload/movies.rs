@@ -88,42 +88,24 @@ impl Movies {
 
 default_options! { Movies; }
 
-/// A visitor's query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MovieQuery {
-    /// The page of a film.
-    Browse,
-    /// A review is written.
-    Review,
-    /// Films of a title.
-    Search,
-    /// A film is rented, and watched.
-    Rent,
-    /// A user logs in.
-    Login,
+units::named! {
+    /// A visitor's query.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum MovieQuery {
+        /// The page of a film.
+        Browse = "browse",
+        /// A review is written.
+        Review = "review",
+        /// Films of a title.
+        Search = "search",
+        /// A film is rented, and watched.
+        Rent = "rent",
+        /// A user logs in.
+        Login = "login",
+    }
 }
 
 impl MovieQuery {
-    /// All of them, in the order in which they are recorded.
-    pub const ALL: [MovieQuery; 5] =
-        [MovieQuery::Browse, MovieQuery::Review, MovieQuery::Search, MovieQuery::Rent, MovieQuery::Login];
-
-    /// As it is typed and recorded.
-    pub fn name(self) -> &'static str {
-        match self {
-            MovieQuery::Browse => "browse",
-            MovieQuery::Review => "review",
-            MovieQuery::Search => "search",
-            MovieQuery::Rent => "rent",
-            MovieQuery::Login => "login",
-        }
-    }
-
-    /// The query of this name.
-    pub fn named(name: &str) -> Option<MovieQuery> {
-        MovieQuery::ALL.into_iter().find(|query| query.name() == name)
-    }
-
     /// Whether it changes the site's data.
     pub fn writes(self) -> bool {
         matches!(self, MovieQuery::Review | MovieQuery::Rent)

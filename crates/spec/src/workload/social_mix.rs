@@ -7,71 +7,31 @@ use units::{Nanos, ParseError};
 
 use crate::text::{Exact, as_text};
 
-/// An operation of a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each is its name")]
-pub enum SocialOperation {
-    CreateUser,
-    Login,
-    Logout,
-    Home,
-    WallPost,
-    FriendRequest,
-    SendChat,
-    ReceiveChat,
-    LiveFeed,
-    Read,
-    Edit,
-    Search,
-    WatchList,
-    RecentChanges,
+units::named! {
+    /// An operation of a user: of a social network in the order of ISPASS'16, Table II, then of a wiki.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs, reason = "each is its name")]
+    pub enum SocialOperation {
+        CreateUser = "create-user",
+        Login = "login",
+        Logout = "logout",
+        Home = "home",
+        WallPost = "wall-post",
+        FriendRequest = "friend-request",
+        SendChat = "send-chat",
+        ReceiveChat = "receive-chat",
+        LiveFeed = "live-feed",
+        Read = "read",
+        Edit = "edit",
+        Search = "search",
+        WatchList = "watch-list",
+        RecentChanges = "recent-changes",
+    }
 }
 
 impl SocialOperation {
     /// How many there are.
-    pub const COUNT: usize = 14;
-    /// All operations: of a social network in the order of ISPASS'16, Table II, then of a wiki.
-    pub const ALL: [SocialOperation; SocialOperation::COUNT] = [
-        SocialOperation::CreateUser,
-        SocialOperation::Login,
-        SocialOperation::Logout,
-        SocialOperation::Home,
-        SocialOperation::WallPost,
-        SocialOperation::FriendRequest,
-        SocialOperation::SendChat,
-        SocialOperation::ReceiveChat,
-        SocialOperation::LiveFeed,
-        SocialOperation::Read,
-        SocialOperation::Edit,
-        SocialOperation::Search,
-        SocialOperation::WatchList,
-        SocialOperation::RecentChanges,
-    ];
-
-    /// As it is typed and recorded.
-    pub fn name(self) -> &'static str {
-        match self {
-            SocialOperation::CreateUser => "create-user",
-            SocialOperation::Login => "login",
-            SocialOperation::Logout => "logout",
-            SocialOperation::Home => "home",
-            SocialOperation::WallPost => "wall-post",
-            SocialOperation::FriendRequest => "friend-request",
-            SocialOperation::SendChat => "send-chat",
-            SocialOperation::ReceiveChat => "receive-chat",
-            SocialOperation::LiveFeed => "live-feed",
-            SocialOperation::Read => "read",
-            SocialOperation::Edit => "edit",
-            SocialOperation::Search => "search",
-            SocialOperation::WatchList => "watch-list",
-            SocialOperation::RecentChanges => "recent-changes",
-        }
-    }
-
-    /// The operation of this name.
-    pub fn named(name: &str) -> Option<SocialOperation> {
-        SocialOperation::ALL.into_iter().find(|operation| operation.name() == name)
-    }
+    pub const COUNT: usize = SocialOperation::ALL.len();
 
     /// Whether it changes the site's data.
     pub fn writes(self) -> bool {

@@ -1,0 +1,30 @@
+/// Declares an enumeration whose values have names, with a list of all of them, their names and the look-up by name.
+#[macro_export]
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident {
+            $($(#[$of:meta])* $variant:ident = $name:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $type {
+            $($(#[$of])* $variant,)+
+        }
+
+        impl $type {
+            /// All of them, in their order.
+            pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// As it is typed and recorded.
+            pub fn name(self) -> &'static str {
+                match self { $($type::$variant => $name),+ }
+            }
+
+            /// The one of this name.
+            pub fn named(name: &str) -> Option<$type> {
+                $type::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+    };
+}
