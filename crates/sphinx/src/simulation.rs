@@ -32,7 +32,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use dist::{Purpose, Rng, Streams};
+use dist::{Purpose, Streams};
 use rand::RngExt;
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
@@ -119,12 +119,8 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
         seed,
     });
     let board = Rc::new(RefCell::new(Board::default()));
-    let costs = |rng: &mut Rng| {
-        let mut cost = || Nanos(rng.random_range(0..6_000));
-        Costs { send: cost(), receive: cost() }
-    };
     let mut judge_machine = world.machine(Costs::default());
-    let (mut machines, mut cores) = servers::start(scene.args, &mut world, &mut rng, seed, costs);
+    let (mut machines, mut cores) = servers::start(scene.args, &mut world, &mut rng, seed, servers::costs);
     let may_grow = cores.iter_mut().all(Core::memory_may_grow);
     let scene = Scene { limits: scene.limits && may_grow, ..scene };
     for machine in &machines {
@@ -138,7 +134,7 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
     }
     let customers_count = rng.random_range(1..6usize);
     let mut customer_machines: Vec<SimReactor> =
-        (0..customers_count).map(|_| world.machine(costs(&mut rng))).collect();
+        (0..customers_count).map(|_| world.machine(servers::costs(&mut rng))).collect();
     let mut customers: Vec<Customer<Text>> = (0..customers_count)
         .map(|number| {
             Customer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))
@@ -146,7 +142,7 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
         .collect();
     let binary_count = rng.random_range(0..3usize);
     let mut binary_machines: Vec<SimReactor> =
-        (0..binary_count).map(|_| world.machine(costs(&mut rng))).collect();
+        (0..binary_count).map(|_| world.machine(servers::costs(&mut rng))).collect();
     let mut binary_customers: Vec<Customer<Binary>> = (customers_count..customers_count + binary_count)
         .map(|number| {
             Customer::new(number, scene, servers::addresses(machines.len()), seed, Rc::clone(&board))

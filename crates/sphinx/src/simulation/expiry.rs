@@ -9,7 +9,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, for_seeds, servers};
+use super::{for_seeds, servers};
 use crate::core::Core;
 
 const KEYS: usize = 6;
@@ -209,11 +209,7 @@ fn history(args: &str, seed: u64) -> (u64, u64) {
     let late = Nanos::from_micros(rng.random_range(0..200));
     world.stream_faults(StreamFaults { split: 0.2, short: 0.2, reset: 0.0, late, seed });
     let mut machine = world.machine(Costs::default());
-    let costs = |rng: &mut Rng| Costs {
-        send: Nanos(rng.random_range(0..6_000)),
-        receive: Nanos(rng.random_range(0..6_000)),
-    };
-    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, costs);
+    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, servers::costs);
     for machine in &machines {
         let mut from = Time(0);
         for _ in 0..rng.random_range(1..6) {
@@ -224,11 +220,7 @@ fn history(args: &str, seed: u64) -> (u64, u64) {
         }
     }
     let mut visitor = Visitor::new(servers::addresses(machines.len()), rng);
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut visitor, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut visitor, &mut machine)], &mut cores, &mut machines);
     assert!(
         visitor.left == 0 && visitor.asked.is_empty(),
         "nothing more happens, and requests are unanswered"

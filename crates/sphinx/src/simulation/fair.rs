@@ -9,7 +9,7 @@ use reactor::sim::{Costs, Program, SimReactor, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, servers};
+use super::servers;
 use crate::core::Core;
 
 /// Costs of a server's send and receive.
@@ -261,12 +261,12 @@ fn history(args: &str, kind: Kind) -> Vec<Nanos> {
     let mut steady = Steady::new(addresses[0].clone(), Rc::clone(&board));
     let mut rivals =
         Rivals { kind, servers: addresses, board, conns: Vec::new(), began: Time(0), next: Time(0), turn: 0 };
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> =
-        vec![(&mut steady, &mut first), (&mut rivals, &mut second)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(
+        &mut world,
+        vec![(&mut steady, &mut first), (&mut rivals, &mut second)],
+        &mut cores,
+        &mut machines,
+    );
     cores.iter().for_each(Core::audit_turns);
     assert_eq!(steady.measured, 3 * ROUNDS, "{args} {kind:?}");
     steady.took.split_off(ITEMS)

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use dist::{Purpose, Rng, Streams};
 use rand::RngExt;
-use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
+use reactor::sim::{Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, for_seeds, servers};
+use super::{for_seeds, servers};
 
 /// Rounds per seed: 30 000 per mode with 60 seeds, 500 000 with the 1000 of the slow tier.
 const ROUNDS: u32 = 500;
@@ -154,18 +154,10 @@ fn history(args: &'static str, seed: u64) {
         late: Nanos::from_micros(rng.random_range(0..100)),
         seed,
     });
-    let costs = |rng: &mut Rng| {
-        let mut cost = || Nanos(rng.random_range(0..6_000));
-        Costs { send: cost(), receive: cost() }
-    };
-    let mut machine = world.machine(costs(&mut rng));
-    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, costs);
+    let mut machine = world.machine(servers::costs(&mut rng));
+    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, servers::costs);
     let mut pair = Pair::new(&mut machine, &servers::addresses(machines.len()), rng);
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut pair, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut pair, &mut machine)], &mut cores, &mut machines);
     assert_eq!(pair.rounds, ROUNDS, "nothing more happens, and a request is unanswered");
 }
 

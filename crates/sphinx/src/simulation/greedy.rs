@@ -6,7 +6,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, SENT_MAX, for_seeds, servers};
+use super::{SENT_MAX, for_seeds, servers};
 use crate::core::Core;
 
 /// Of 60 000 B each, so that requests and answers exceed every bound: 6 MB and 12 MB.
@@ -96,11 +96,7 @@ fn history(args: &str, seed: u64) {
     }
     let mut greedy = Greedy::new(servers::addresses(1).remove(0));
     assert!(greedy.requests.len() > SENT_MAX + VALUE, "it sends more than the server may hold");
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut greedy, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut greedy, &mut machine)], &mut cores, &mut machines);
     assert_eq!(greedy.read, greedy.replies.len(), "nothing more happens, and requests are unanswered");
     cores.iter_mut().for_each(Core::audit_partitions);
 }

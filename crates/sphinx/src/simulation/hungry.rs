@@ -10,7 +10,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, for_seeds, servers};
+use super::{for_seeds, servers};
 use crate::core::Core;
 
 /// More than a quarter of the segments, in which values are received without taking connections' memory.
@@ -160,11 +160,7 @@ fn history(args: &str, seed: u64) -> u64 {
     let mut machine = world.machine(Costs::default());
     let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, |_| Costs::default());
     let mut crowd = Crowd { servers: servers::addresses(cores.len()), clients: Vec::new(), rng, gone: None };
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut crowd, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut crowd, &mut machine)], &mut cores, &mut machines);
     assert!(crowd.gone.is_some(), "nothing more happens, and requests are unanswered");
     cores.iter_mut().for_each(Core::audit_partitions);
     cores.iter_mut().for_each(Core::audit_account_is_empty);

@@ -5,7 +5,7 @@ use reactor::sim::{Costs, Program, SimReactor, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, servers};
+use super::servers;
 
 /// Stores items that expire after a second, waits half a minute, and checks that they are gone.
 struct Visitor {
@@ -59,12 +59,7 @@ fn an_idle_server_gives_back_what_has_ended() {
         let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, 1, |_| Costs::default());
         let server = servers::addresses(1).remove(0);
         let mut visitor = Visitor { server, conn: None, asked: false, answer: String::new() };
-        let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> =
-            vec![(&mut visitor, &mut visitor_machine)];
-        for (core, machine) in cores.iter_mut().zip(&mut machines) {
-            programs.push((core, machine));
-        }
-        world.run(&mut programs, LIMIT);
+        servers::run(&mut world, vec![(&mut visitor, &mut visitor_machine)], &mut cores, &mut machines);
         let stat = |name: &str| {
             let line = visitor.answer.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
             line.and_then(|number| number.parse::<usize>().ok()).unwrap_or_else(|| panic!("no {name}"))

@@ -8,7 +8,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, for_seeds, servers};
+use super::{for_seeds, servers};
 use crate::core::Core;
 
 const CLIENTS: usize = 5;
@@ -227,11 +227,7 @@ fn history(args: &str, seed: u64) -> usize {
     let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, |_| Costs::default());
     let (servers, clients) = (servers::addresses(cores.len()), Vec::new());
     let mut crowd = Crowd { servers, clients, rng, answers: 0, gone: None };
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut crowd, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut crowd, &mut machine)], &mut cores, &mut machines);
     assert!(crowd.gone.is_some(), "nothing more happens, and requests are unanswered");
     cores.iter_mut().for_each(Core::audit_partitions);
     cores.iter_mut().for_each(Core::audit_account_is_empty);

@@ -5,9 +5,10 @@ use std::sync::mpsc::channel;
 
 use clap::Parser;
 use dist::Rng;
+use rand::RngExt;
 use reactor::sim::{Costs, Program, SimReactor, SimWaker, World};
 use reactor::{Address, Doorbell, Reactor};
-use units::Time;
+use units::{Nanos, Time};
 
 use crate::clock::UnixClock;
 use crate::core::{Common, Core};
@@ -15,7 +16,7 @@ use crate::options::Options;
 use crate::partitions::{self, Own, Partitions};
 use crate::server::links;
 
-use super::SENT_MAX;
+use super::{LIMIT, SENT_MAX};
 
 #[derive(Parser)]
 struct Cli {
@@ -38,6 +39,25 @@ impl Program for Core<SimReactor> {
         self.audit_account();
         true
     }
+}
+
+/// Draws the costs of a machine.
+pub(super) fn costs(rng: &mut Rng) -> Costs {
+    let mut cost = || Nanos(rng.random_range(0..6_000));
+    Costs { send: cost(), receive: cost() }
+}
+
+/// Runs the clients, and the threads of the server behind them, until nothing more happens.
+pub(super) fn run<'a>(
+    world: &mut World,
+    mut programs: Vec<(&'a mut dyn Program, &'a mut SimReactor)>,
+    cores: &'a mut [Core<SimReactor>],
+    machines: &'a mut [SimReactor],
+) {
+    for (core, machine) in cores.iter_mut().zip(machines) {
+        programs.push((core, machine));
+    }
+    world.run(&mut programs, LIMIT);
 }
 
 /// Makes the threads of a server with these arguments.

@@ -8,7 +8,7 @@ use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use super::{LIMIT, for_seeds, servers};
+use super::{for_seeds, servers};
 
 /// Watches at each thread, and then has each thread do something over another connection, now and then.
 struct Visitor {
@@ -110,11 +110,7 @@ fn history(args: &str, seed: u64) -> usize {
     let late = Nanos::from_micros(rng.random_range(0..200));
     world.stream_faults(StreamFaults { split: 0.2, short: 0.3, reset: 0.0, late, seed });
     let mut machine = world.machine(Costs::default());
-    let costs = |rng: &mut Rng| Costs {
-        send: Nanos(rng.random_range(0..6_000)),
-        receive: Nanos(rng.random_range(0..6_000)),
-    };
-    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, costs);
+    let (mut machines, mut cores) = servers::start(args, &mut world, &mut rng, seed, servers::costs);
     let servers = servers::addresses(machines.len());
     let left = rng.random_range(1..20);
     let mut visitor = Visitor {
@@ -127,11 +123,7 @@ fn history(args: &str, seed: u64) -> usize {
         left,
         next: Time(0),
     };
-    let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut visitor, &mut machine)];
-    for (core, machine) in cores.iter_mut().zip(&mut machines) {
-        programs.push((core, machine));
-    }
-    world.run(&mut programs, LIMIT);
+    servers::run(&mut world, vec![(&mut visitor, &mut machine)], &mut cores, &mut machines);
     for told in visitor.watching.values() {
         assert_eq!(told.lines().count(), visitor.sent + 1, "nothing more happens: {told}");
         let number = |line: &str| {
