@@ -17,7 +17,8 @@ use units::{Nanos, Time};
 
 use crate::{Answered, Engine, Pace, Plan, Recording, Workload};
 
-/// All connections must be established after this long.
+/// How long the threads wait for the next connection to be established. A server whose queue of new connections is full
+/// drops attempts, which the kernel repeats after 1, 3 and 7 s.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// From the moment all threads are ready to the first arrival.
 const RUN_UP: Nanos = Nanos::from_millis(5);
@@ -40,7 +41,7 @@ pub enum Failure {
     #[error("cannot connect to {server}: {source}{}", connect_lever(source))]
     Connect { server: Address, source: io::Error },
     #[error(
-        "{established} of {wanted} connections of a thread to {server} were established within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
+        "{established} of {wanted} connections of a thread to {server} were established, and no further one within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
     )]
     ConnectTimeout { server: String, established: usize, wanted: usize },
     #[error("the start was called off: {0}")]
@@ -320,7 +321,7 @@ impl Generator {
         }
         engine.keep_answered(self.keep_answered);
         engine.connect(&mut reactor)?;
-        let deadline = reactor.now() + CONNECT_TIMEOUT;
+        let (mut deadline, mut before) = (reactor.now() + CONNECT_TIMEOUT, 0);
         while !engine.is_ready() {
             engine.step(&mut reactor)?;
             if let Some((server, source)) = engine.failure() {
@@ -330,9 +331,13 @@ impl Generator {
             if late && engine.settle() {
                 break;
             }
-            if late || self.stop.load(Ordering::Relaxed) {
+            let stopped = self.stop.load(Ordering::Relaxed);
+            if late || stopped {
                 let (established, wanted) = engine.standing();
-                return Err(Failure::ConnectTimeout { server: self.servers(), established, wanted });
+                if stopped || established <= before {
+                    return Err(Failure::ConnectTimeout { server: self.servers(), established, wanted });
+                }
+                (deadline, before) = (reactor.now() + CONNECT_TIMEOUT, established);
             }
         }
         Ok((reactor, engine))
