@@ -1,10 +1,20 @@
-#include "handler.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "calls.h"
 #include "checks.h"
+#include "idl/CastInfo.h"
+#include "idl/ComposePage.h"
+#include "idl/MovieInfo.h"
+#include "idl/MovieRecommender.h"
+#include "idl/Photos.h"
+#include "idl/Plot.h"
+#include "idl/RatingService.h"
+#include "idl/Reviews.h"
+#include "idl/Thumbnail.h"
+#include "idl/Videos.h"
+#include "service.h"
 
 namespace movies {
 namespace {
@@ -57,47 +67,66 @@ class Parts {
 
 }  // namespace
 
-ComposePageHandler::ComposePageHandler(chassis::Service& service)
-    : Base(service),
-      info_(service.edge("movie-info", "read")),
-      plot_(service.edge("plot", "read")),
-      thumbnail_(service.edge("thumbnail", "read")),
-      rating_(service.edge("rating", "read")),
-      cast_(service.edge("cast-info", "read")),
-      reviews_(service.edge("reviews", "page")),
-      photos_(service.edge("photos", "read")),
-      videos_(service.edge("videos", "read")),
-      recommender_(service.edge("movie-recommender", "like")) {}
+/** Gathers the content of a film's page. */
+class ComposePageHandler : public ComposePageIf, public chassis::Base {
+ public:
+  explicit ComposePageHandler(chassis::Service& service)
+      : Base(service),
+        info_(service.edge("movie-info", "read")),
+        plot_(service.edge("plot", "read")),
+        thumbnail_(service.edge("thumbnail", "read")),
+        rating_(service.edge("rating", "read")),
+        cast_(service.edge("cast-info", "read")),
+        reviews_(service.edge("reviews", "page")),
+        photos_(service.edge("photos", "read")),
+        videos_(service.edge("videos", "read")),
+        recommender_(service.edge("movie-recommender", "like")) {}
 
-void ComposePageHandler::compose(Page& page, MovieId movie, UserId user, int32_t start, int32_t n) {
-  chassis::check_start(start);
-  chassis::check_count(n);
-  // First, since the other calls need its answer; without it the page fails.
-  chassis::call(
-      service_.records, info_, [&](auto& client) { client.send_read(movie); },
-      [&](auto& client) { client.recv_read(page.info); });
-  const int32_t photos = std::clamp(page.info.photos, 0, chassis::kMostListed);
-  std::vector<int64_t> cast = page.info.cast;
-  if (cast.size() > static_cast<size_t>(chassis::kMostListed)) cast.resize(static_cast<size_t>(chassis::kMostListed));
+  void compose(Page& page, MovieId movie, UserId user, int32_t start, int32_t n) override {
+    chassis::check_start(start);
+    chassis::check_count(n);
+    // First, since the other calls need its answer; without it the page fails.
+    chassis::call(
+        service_.records, info_, [&](auto& client) { client.send_read(movie); },
+        [&](auto& client) { client.recv_read(page.info); });
+    const int32_t photos = std::clamp(page.info.photos, 0, chassis::kMostListed);
+    std::vector<int64_t> cast = page.info.cast;
+    if (cast.size() > static_cast<size_t>(chassis::kMostListed)) cast.resize(static_cast<size_t>(chassis::kMostListed));
 
-  Video video;
-  Parts parts(service_.records);
-  auto read = [&](auto& client) { client.send_read(movie); };
-  parts.ask(plot_, read, &PlotClient::recv_read, page.plot);
-  parts.ask(thumbnail_, read, &ThumbnailClient::recv_read, page.thumbnail);
-  parts.ask(rating_, read, &RatingServiceClient::recv_read, page.rating);
-  parts.ask(
-      cast_, [&](auto& client) { client.send_read(cast); }, &CastInfoClient::recv_read, page.cast);
-  parts.ask(
-      reviews_, [&](auto& client) { client.send_page(movie, start, n); }, &ReviewsClient::recv_page, page.reviews);
-  parts.ask(
-      photos_, [&](auto& client) { client.send_read(movie, photos); }, &PhotosClient::recv_read, page.photos);
-  const chassis::Call& videos = parts.ask(videos_, read, &VideosClient::recv_read, video);
-  parts.ask(
-      recommender_, [&](auto& client) { client.send_like(user, movie, kSimilar); }, &MovieRecommenderClient::recv_like,
-      page.similar);
-  page.missing = parts.finish();
-  if (!videos.error()) page.__set_video(video);
-}
+    Video video;
+    Parts parts(service_.records);
+    auto read = [&](auto& client) { client.send_read(movie); };
+    parts.ask(plot_, read, &PlotClient::recv_read, page.plot);
+    parts.ask(thumbnail_, read, &ThumbnailClient::recv_read, page.thumbnail);
+    parts.ask(rating_, read, &RatingServiceClient::recv_read, page.rating);
+    parts.ask(
+        cast_, [&](auto& client) { client.send_read(cast); }, &CastInfoClient::recv_read, page.cast);
+    parts.ask(
+        reviews_, [&](auto& client) { client.send_page(movie, start, n); }, &ReviewsClient::recv_page, page.reviews);
+    parts.ask(
+        photos_, [&](auto& client) { client.send_read(movie, photos); }, &PhotosClient::recv_read, page.photos);
+    const chassis::Call& videos = parts.ask(videos_, read, &VideosClient::recv_read, video);
+    parts.ask(
+        recommender_, [&](auto& client) { client.send_like(user, movie, kSimilar); }, &MovieRecommenderClient::recv_like,
+        page.similar);
+    page.missing = parts.finish();
+    if (!videos.error()) page.__set_video(video);
+  }
+
+ private:
+  chassis::To<MovieInfoClient> info_;
+  chassis::To<PlotClient> plot_;
+  chassis::To<ThumbnailClient> thumbnail_;
+  chassis::To<RatingServiceClient> rating_;
+  chassis::To<CastInfoClient> cast_;
+  chassis::To<ReviewsClient> reviews_;
+  chassis::To<PhotosClient> photos_;
+  chassis::To<VideosClient> videos_;
+  chassis::To<MovieRecommenderClient> recommender_;
+};
 
 }  // namespace movies
+
+int main(int argc, char** argv) {
+  return chassis::run<movies::ComposePageProcessor, movies::ComposePageHandler>(argc, argv, "compose-page");
+}
