@@ -73,9 +73,8 @@ impl Deployment {
             return Err(Error::Unfit { service: service.name.clone(), problem: problem.into() });
         }
         plan.secret = Secret::placeholder(SECRET);
-        let with_data = plan.app().stores.iter().any(|store| {
-            store.seed.as_ref().is_some_and(|seeded| plan.has_data_for(seeded)) && plan.starts(&store.service)
-        }) || plan.here().any(|service| service.needs.contains(&crate::Need::Data));
+        let with_data = plan.seeded().any(|(store, _)| plan.starts(&store.service))
+            || plan.here().any(|service| service.needs.contains(&crate::Need::Data));
         Ok(Deployment { plan, layout, with_data })
     }
 

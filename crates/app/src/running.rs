@@ -261,15 +261,13 @@ impl Running {
     /// The data that a service begins with, and the store that holds them.
     fn seeded(&self, service: &Service) -> Option<(&Seed, &Store, &Seeded)> {
         let seed = self.seeds.get(&service.name)?;
-        let stores = self.plan.app().stores.iter().filter(|store| store.service == service.name);
-        let mut seeded = stores.filter_map(|store| Some((store, store.seed.as_ref()?)));
-        seeded.next().map(|(store, seeded)| (&**seed, store, seeded))
+        let (store, seeded) = self.plan.seeded().find(|(store, _)| store.service == service.name)?;
+        Some((&**seed, store, seeded))
     }
 
     /// Whether services of this machine or another begin with data at each start that were made before.
     pub fn is_seeded(&self) -> bool {
-        let seeded = |seeded: &Seeded| self.plan.has_data_for(seeded);
-        self.plan.app().stores.iter().any(|store| store.seed.as_ref().is_some_and(seeded))
+        self.plan.seeded().next().is_some()
     }
 
     /// The folder of the first instance of the service `name` of this machine.

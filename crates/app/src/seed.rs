@@ -288,12 +288,24 @@ impl Plan {
         if self.here().any(|service| self.app().begins_with_data(service)) {
             self.make_data_set(tell)?;
         }
-        let mut of = |store: &Store| -> Option<Result<Seed, Error>> {
-            let seeded = store.seed.as_ref().filter(|seeded| self.has_data_for(seeded))?;
-            let service = self.here().find(|service| service.name == store.service)?;
-            Some(self.make_seed(store, seeded, service, tell))
-        };
-        self.app().stores.iter().filter_map(&mut of).collect()
+        let make = |(store, seeded, service)| self.make_seed(store, seeded, service, tell);
+        self.seeded_here().map(make).collect()
+    }
+
+    /// The stores that begin with data whose sources are chosen: users if a store holds any, and files of a data set.
+    pub(crate) fn seeded(&self) -> impl Iterator<Item = (&Store, &Seeded)> {
+        let stores = self.app().stores.iter().filter_map(|store| Some((store, store.seed.as_ref()?)));
+        stores.filter(|(_, seeded)| {
+            (self.people.is_some() || !seeded.needs_people())
+                && (self.app().data.is_some() || !seeded.needs_data())
+        })
+    }
+
+    /// Those of them that services of this machine keep.
+    pub(crate) fn seeded_here(&self) -> impl Iterator<Item = (&Store, &Seeded, &Service)> {
+        self.seeded().filter_map(|(store, seeded)| {
+            Some((store, seeded, self.here().find(|service| service.name == store.service)?))
+        })
     }
 
     fn make_seed(
@@ -367,12 +379,6 @@ impl Plan {
                 Err(other.err().map_or(Error::Stopped, |e| in_folder(&partial, e)))
             }
         }
-    }
-
-    /// Whether the sources of a store's initial data are chosen: users if it holds any, and files of a data set.
-    pub(crate) fn has_data_for(&self, seeded: &Seeded) -> bool {
-        (self.people.is_some() || !seeded.needs_people())
-            && (self.app().data.is_some() || !seeded.needs_data())
     }
 
     /// The bytes of the files of the data set that a seed is made of.
@@ -545,10 +551,7 @@ fn has_room(takes: u64, folders: &[&Path]) -> Result<(), String> {
 
 /// The seeds of a plan by the service whose they are.
 pub(crate) fn by_service(plan: &Plan, tell: Tell<'_>) -> Result<BTreeMap<String, Arc<Seed>>, Error> {
-    let stores = plan.app().stores.iter().filter(|store| {
-        store.seed.as_ref().is_some_and(|seeded| plan.has_data_for(seeded))
-            && plan.here().any(|one| one.name == store.service)
-    });
     let seeds = plan.make_seeds(tell)?;
-    Ok(stores.zip(seeds).map(|(store, seed)| (store.service.clone(), Arc::new(seed))).collect())
+    let stores = plan.seeded_here().zip(seeds);
+    Ok(stores.map(|((store, ..), seed)| (store.service.clone(), Arc::new(seed))).collect())
 }

@@ -164,12 +164,7 @@ impl Deployment {
             _ => tell("data of stores"),
         };
         let seeds = self.plan.make_seeds(&mut told)?;
-        let stores = self.plan.app().stores.iter().filter(|store| {
-            store.seed.as_ref().is_some_and(|seeded| self.plan.has_data_for(seeded))
-                && self.plan.here().any(|one| one.name == store.service)
-        });
-        for (store, seed) in stores.zip(&seeds) {
-            let Some(seeded) = &store.seed else { continue };
+        for ((store, seeded, _), seed) in self.plan.seeded_here().zip(&seeds) {
             let to = root.folder().join(SEEDS.trim_start_matches('/')).join(&store.name).join(&seeded.folder);
             fs::create_dir_all(to.parent().unwrap_or(&to))
                 .and_then(|()| copy::again(&seed.folder().join(&seeded.folder), &to, None))

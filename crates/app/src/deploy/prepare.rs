@@ -124,12 +124,8 @@ impl Deployment {
 
     /// The store of a service that begins with data, and their folder.
     pub(crate) fn seed(&self, service: &Service) -> Option<(&str, &str)> {
-        let mut stores = self.plan.app().stores.iter().filter(|store| store.service == service.name);
-        let has_data = |seeded: &&crate::Seeded| self.plan.has_data_for(seeded);
-        stores.find_map(|store| {
-            let seeded = store.seed.as_ref().filter(has_data)?;
-            Some((store.name.as_str(), seeded.folder.as_str()))
-        })
+        let (store, seeded) = self.plan.seeded().find(|(store, _)| store.service == service.name)?;
+        Some((store.name.as_str(), seeded.folder.as_str()))
     }
 
     /// Whether `service` reads the data set; a store that starts from a copy of the seed made from it does not.
