@@ -102,7 +102,8 @@ fn operation(name: &str) -> Result<Operation, String> {
         return Err("mget lacks its number of keys: write mget(10)".into());
     }
     let Some(keys) = name.strip_prefix("mget(").and_then(|rest| rest.strip_suffix(')')) else {
-        return Err(format!("there is no operation '{name}'; there are {}", Operation::NAMES));
+        let names = Operation::EXPLAINED.map(|(name, ..)| name).join(", ");
+        return Err(format!("there is no operation '{name}'; there are {names}"));
     };
     let keys: Size = keys.parse().map_err(|e| format!("the number of keys of {name}: {e}"))?;
     Ok(Operation::MultiGet(keys))

@@ -48,55 +48,36 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All, each with one example's parameters, for messages and tests.
-    pub const NAMES: &str = "get, mget(KEYS), gets, set, add, replace, append, prepend, delete, incr, decr, touch, gat, cas and insert";
-
-    /// Syntax and description of each operation, for people.
-    pub const EXPLAINED: [(&str, &str); 15] = [
-        ("get", "one key"),
-        ("mget(KEYS)", "several keys in one request: a number or a size distribution, mget(uniform:1..100)"),
-        ("gets", "one key with its unique number"),
-        ("set", "store"),
-        ("add", "store a key of the data set where it is absent; being there is no error"),
-        ("replace", "store where there is an item; being absent is not an error"),
-        ("append", "put 8 B behind an item of its own key space, set anew after 64 times"),
-        ("prepend", "put 8 B before such an item"),
-        ("delete", "remove; being absent is not an error"),
-        ("incr", "add 1 to a counter of its own key space"),
-        ("decr", "take 1 away from one"),
-        ("touch", "set the expiry time"),
-        ("gat", "get and touch"),
-        ("cas", "gets, then cas, retried when another client was faster: one response time"),
-        ("insert", "add a key that was not added yet"),
+    /// Each operation: its syntax, itself if it has no parameters, and its description, for people.
+    pub const EXPLAINED: [(&str, Option<Operation>, &str); 15] = [
+        ("get", Some(Self::Get), "one key"),
+        (
+            "mget(KEYS)",
+            None,
+            "several keys in one request: a number or a size distribution, mget(uniform:1..100)",
+        ),
+        ("gets", Some(Self::Gets), "one key with its unique number"),
+        ("set", Some(Self::Set), "store"),
+        ("add", Some(Self::Add), "store a key of the data set where it is absent; being there is no error"),
+        ("replace", Some(Self::Replace), "store where there is an item; being absent is not an error"),
+        (
+            "append",
+            Some(Self::Append),
+            "put 8 B behind an item of its own key space, set anew after 64 times",
+        ),
+        ("prepend", Some(Self::Prepend), "put 8 B before such an item"),
+        ("delete", Some(Self::Delete), "remove; being absent is not an error"),
+        ("incr", Some(Self::Incr), "add 1 to a counter of its own key space"),
+        ("decr", Some(Self::Decr), "take 1 away from one"),
+        ("touch", Some(Self::Touch), "set the expiry time"),
+        ("gat", Some(Self::Gat), "get and touch"),
+        ("cas", Some(Self::Cas), "gets, then cas, retried when another client was faster: one response time"),
+        ("insert", Some(Self::Insert), "add a key that was not added yet"),
     ];
 
     /// The operation of a name without parameters; `None` if unknown, and for `mget`.
     pub fn plain(name: &str) -> Option<Operation> {
-        Some(match name {
-            "get" => Operation::Get,
-            "gets" => Operation::Gets,
-            "set" => Operation::Set,
-            "add" => Operation::Add,
-            "replace" => Operation::Replace,
-            "append" => Operation::Append,
-            "prepend" => Operation::Prepend,
-            "delete" => Operation::Delete,
-            "incr" => Operation::Incr,
-            "decr" => Operation::Decr,
-            "touch" => Operation::Touch,
-            "gat" => Operation::Gat,
-            "cas" => Operation::Cas,
-            "insert" => Operation::Insert,
-            _ => return None,
-        })
-    }
-
-    /// Whether its answer may carry values.
-    pub fn reads(&self) -> bool {
-        matches!(
-            self,
-            Operation::Get | Operation::MultiGet(_) | Operation::Gets | Operation::Gat | Operation::Cas
-        )
+        Operation::EXPLAINED.into_iter().find(|(known, ..)| *known == name)?.1
     }
 
     /// Whether it changes the server's content.
@@ -117,25 +98,16 @@ impl Operation {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+        match self {
             Operation::MultiGet(keys) if keys.min() == keys.max() => {
-                return f.pad(&format!("mget({})", keys.min().0));
+                f.pad(&format!("mget({})", keys.min().0))
             }
-            Operation::MultiGet(keys) => return f.pad(&format!("mget({keys})")),
-            Operation::Get => "get",
-            Operation::Gets => "gets",
-            Operation::Set => "set",
-            Operation::Add => "add",
-            Operation::Replace => "replace",
-            Operation::Append => "append",
-            Operation::Prepend => "prepend",
-            Operation::Delete => "delete",
-            Operation::Incr => "incr",
-            Operation::Decr => "decr",
-            Operation::Touch => "touch",
-            Operation::Gat => "gat",
-            Operation::Cas => "cas",
-            Operation::Insert => "insert",
-        })
+            Operation::MultiGet(keys) => f.pad(&format!("mget({keys})")),
+            plain => {
+                let all = Operation::EXPLAINED;
+                let found = all.iter().find(|(_, operation, _)| operation.as_ref() == Some(plain));
+                f.pad(found.map_or("", |(name, ..)| *name))
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ pub fn chapter() -> Chapter {
 
 /// Every operation of a mix.
 pub fn operations() -> Section {
-    let entries = Operation::EXPLAINED.map(|(name, meaning)| {
+    let entries = Operation::EXPLAINED.map(|(name, _, meaning)| {
         let lacking = if matches!(name, "gets" | "cas" | "prepend") { "; not by RESP" } else { "" };
         Entry::named(name, format!("{meaning}{lacking}"), source(name))
     });
@@ -89,7 +89,7 @@ mod tests {
         let find = |name: &str| {
             chapter.entries().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name} is missing"))
         };
-        for (name, _) in Operation::EXPLAINED {
+        for (name, ..) in Operation::EXPLAINED {
             assert!(spec::is_source(&find(name).source), "{name}");
         }
         for form in KINDS.iter().flat_map(|(_, _, forms)| *forms) {
