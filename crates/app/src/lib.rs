@@ -67,7 +67,7 @@ pub use library::{names, of_folder, of_name};
 pub use plan::{PeopleSet, Placement, Plan, Videos};
 pub use program::VersionedProgram;
 pub use running::{EndedPart, Running, RunningPart, RunningService, Starting, TellStart};
-pub use seed::{Making, Seed, Tell, cache_folder};
+pub use seed::{Making, Seed, SeedRecord, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};
 pub use supervision::{
     Learning, Phase, Row, State, StateFile, asked, forget_learnt, start, start_in_background, watch,

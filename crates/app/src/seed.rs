@@ -50,8 +50,10 @@ const DATA: u64 = 5;
 /// The data of a store, whole.
 #[derive(Clone, Debug)]
 pub struct Seed {
-    folder: PathBuf,
-    marker: Marker,
+    /// Its folder in the cache.
+    pub folder: PathBuf,
+    /// What is noted of it.
+    pub record: SeedRecord,
     origin: Origin,
 }
 
@@ -71,15 +73,17 @@ struct Origin {
 
 /// Metadata of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Marker {
+pub struct SeedRecord {
     /// Hash of the inputs of its data.
     key: String,
-    /// Output of its check program.
-    check: Vec<String>,
-    /// Rows of each table.
-    rows: BTreeMap<String, u64>,
-    bytes: u64,
-    made_s: f64,
+    /// Output of the program that checks its store.
+    pub check: Vec<String>,
+    /// Rows of each table by name.
+    pub rows: BTreeMap<String, u64>,
+    /// Its size on disk.
+    pub bytes: u64,
+    /// How long it took to make.
+    pub made_s: f64,
 }
 
 /// How far the data of a store are.
@@ -111,36 +115,11 @@ pub enum Making {
 pub type Tell<'a> = &'a mut dyn FnMut(&Making) -> bool;
 
 impl Seed {
-    /// Its folder in the cache.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Output of the program that checks its store.
-    pub fn check(&self) -> &[String] {
-        &self.marker.check
-    }
-
-    /// Rows of each table by name.
-    pub fn rows(&self) -> &BTreeMap<String, u64> {
-        &self.marker.rows
-    }
-
-    /// Its size on disk.
-    pub fn bytes(&self) -> Bytes {
-        Bytes(self.marker.bytes)
-    }
-
-    /// How long it took to make.
-    pub fn made_in(&self) -> Duration {
-        Duration::from_secs_f64(self.marker.made_s)
-    }
-
     /// The seed in `folder`, if it is complete and made from `key`.
     fn there(folder: &Path, key: &str, origin: &Origin) -> Option<Seed> {
         let text = fs::read_to_string(folder.join(MARKER)).ok()?;
-        let marker: Marker = serde_json::from_str(&text).ok()?;
-        (marker.key == key).then(|| Seed { folder: folder.into(), marker, origin: origin.clone() })
+        let record: SeedRecord = serde_json::from_str(&text).ok()?;
+        (record.key == key).then(|| Seed { folder: folder.into(), record, origin: origin.clone() })
     }
 
     /// Replaces the data in an instance's folder, `own`, by the seed's.
@@ -211,8 +190,8 @@ impl Seed {
 
     /// Errors: `found` differs from the check's output when the data were made.
     pub(crate) fn verify(&self, store: &Store, found: &[String]) -> Result<(), Error> {
-        let wrong = self.marker.check.iter().zip(found).find(|(made, found)| made != found);
-        if wrong.is_none() && self.marker.check.len() == found.len() {
+        let wrong = self.record.check.iter().zip(found).find(|(made, found)| made != found);
+        if wrong.is_none() && self.record.check.len() == found.len() {
             return Ok(());
         }
         let (made, now) = wrong.map_or(("", ""), |(made, now)| (made.as_str(), now.as_str()));
@@ -364,12 +343,12 @@ impl Plan {
             }
             let bytes = copy::kept(&from, &partial.join(&seeded.folder))?;
             let made_s = begun.elapsed().as_secs_f64();
-            let marker = Marker { key, check, rows: filling.rows_by_table(), bytes, made_s };
+            let record = SeedRecord { key, check, rows: filling.rows_by_table(), bytes, made_s };
             let file = partial.join(MARKER);
-            fs::write(&file, serde_json::to_vec_pretty(&marker)?)?;
+            fs::write(&file, serde_json::to_vec_pretty(&record)?)?;
             File::open(&file)?.sync_all()?;
             fs::rename(&partial, &folder)?;
-            Ok(Some(Seed { folder: folder.clone(), marker, origin }))
+            Ok(Some(Seed { folder: folder.clone(), record, origin }))
         })();
         drop(running);
         match kept {

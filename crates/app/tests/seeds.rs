@@ -123,7 +123,7 @@ fn data_are_made_once_and_are_there_again_after_each_start() {
         })
         .unwrap();
     assert_eq!((made.len(), fixture.made(), fixture.kept().len()), (1, 1, 1));
-    let rows: u64 = made[0].rows().values().sum();
+    let rows: u64 = made[0].record.rows.values().sum();
     assert!(told.contains(&Making::Prepared) && told.contains(&Making::Kept));
     assert!(told.contains(&Making::Filled { table: "messages".into(), rows, of: rows }), "{rows}: {told:?}");
     let mut running = fixture.plan().start().unwrap();
@@ -143,7 +143,7 @@ fn data_are_made_once_and_are_there_again_after_each_start() {
         assert!(!data.join("more").exists());
     }
     assert_eq!(
-        made[0].bytes().0,
+        made[0].record.bytes,
         fs::read_dir(&data).unwrap().map(|one| one.unwrap().metadata().unwrap().len()).sum::<u64>()
     );
 }

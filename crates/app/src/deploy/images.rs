@@ -167,7 +167,7 @@ impl Deployment {
         for ((store, seeded, _), seed) in self.plan.seeded_here().zip(&seeds) {
             let to = root.folder().join(SEEDS.trim_start_matches('/')).join(&store.name).join(&seeded.folder);
             fs::create_dir_all(to.parent().unwrap_or(&to))
-                .and_then(|()| copy::again(&seed.folder().join(&seeded.folder), &to, None))
+                .and_then(|()| copy::again(&seed.folder.join(&seeded.folder), &to, None))
                 .map_err(|source| os(&to, source))?;
         }
         if self.plan.here().any(|service| service.needs.contains(&Need::Data)) {

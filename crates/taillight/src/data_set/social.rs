@@ -12,6 +12,7 @@ use datasets::people::{Degrees, People, Table, community_size, hash, mean_degree
 use lab::{Seed, Server, ServerOptions, TargetName};
 use launch::Interrupt;
 use spec::workload::Users;
+use units::Bytes;
 
 use crate::shown::make_data;
 use crate::terminal::say;
@@ -163,14 +164,14 @@ fn load(args: &SocialArgs) -> Result<()> {
 }
 
 fn kept(seed: &Seed) -> String {
-    let rows: u64 = seed.rows().values().sum();
+    let rows: u64 = seed.record.rows.values().sum();
     let mut text = format!(
         "{rows} rows, {}, made in {:.1} s, kept in {}\n",
-        seed.bytes(),
-        seed.made_in().as_secs_f64(),
-        seed.folder().display()
+        Bytes(seed.record.bytes),
+        seed.record.made_s,
+        seed.folder.display()
     );
-    for line in seed.check() {
+    for line in &seed.record.check {
         text += &format!("  {}\n", line.replace('\t', " "));
     }
     text
