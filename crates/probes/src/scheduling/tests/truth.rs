@@ -61,7 +61,8 @@ fn threads_that_share_a_processor_wait_for_it() {
     assert_eq!(seen.loss(), None);
 }
 
-/// Makes this number of threads wait for a lock that is held for a while. Returns the sum of their waits.
+/// Makes this number of threads wait for a lock that is held for a while. Returns the sum of their waits until it is
+/// free: afterwards they may also wait for a processor.
 fn held_lock(threads: usize) -> Duration {
     let lock = Arc::new(Mutex::new(()));
     let held = lock.lock().unwrap();
@@ -71,9 +72,7 @@ fn held_lock(threads: usize) -> Duration {
             let own = Arc::clone(&tid);
             let thread = thread::spawn(move || {
                 own.store(gettid().as_raw_pid(), Ordering::Release);
-                let start = Instant::now();
                 drop(lock.lock());
-                start.elapsed()
             });
             (thread, tid)
         })
@@ -84,9 +83,14 @@ fn held_lock(threads: usize) -> Duration {
         assert!(Instant::now() < deadline, "not all threads wait for the lock");
         thread::yield_now();
     }
+    let start = Instant::now();
     thread::sleep(DELAY);
+    let waits = start.elapsed() * threads.len() as u32;
     drop(held);
-    threads.into_iter().map(|(thread, _)| thread.join().unwrap()).sum()
+    for (thread, _) in threads {
+        thread.join().unwrap();
+    }
+    waits
 }
 
 /// Whether this thread of the process waits in the kernel.
