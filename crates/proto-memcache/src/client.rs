@@ -37,13 +37,11 @@ pub use expect::{Expect, Parse};
 pub use malformed::{Excerpt, Malformed};
 pub use meta_reply::{MetaCode, MetaReply};
 pub use meta_request::{
-    meta_count, meta_debug, meta_delete, meta_get, meta_get_many, meta_get_quietly, meta_no_op, meta_set,
-    meta_set_header,
+    meta_count, meta_delete, meta_get, meta_get_quietly, meta_no_op, meta_set, meta_set_header,
 };
 pub use outcome::{ErrorKind, Outcome, Stats};
 pub use request::{
-    decr, delete, flush_all, gat, gat_many, gats, gats_many, get, get_many, gets, gets_many, incr, quit, set,
-    stats, store, store_header, touch, verbosity, version,
+    decr, delete, gat, get, get_many, gets, incr, set, stats, store, store_header, touch, version,
 };
 pub use response::ResponseParser;
 pub use values::{Value, Values};

@@ -25,7 +25,7 @@ pub enum Expect {
     Stats,
     /// For one meta command that is answered: `mg`, `ms`, `md`, `ma`, `mn`, `me`.
     Meta,
-    /// For quiet `mg`s followed by `mn`, as [`meta_get_many`](super::meta_get_many) writes them.
+    /// For [quiet `mg`s](super::meta_get_quietly) followed by `mn`.
     MetaValues {
         /// Number of keys requested; the server may send no more values than that.
         keys: u32,

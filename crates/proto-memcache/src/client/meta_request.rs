@@ -9,24 +9,6 @@ pub fn meta_get(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
     command(out, b"mg ", key, flags);
 }
 
-/// Appends `mg <key> v k q <flags>*` for each key, then `mn`: a get of many keys.
-///
-/// Returns the number of keys, for [`Expect::MetaValues`](super::Expect::MetaValues): misses stay silent,
-/// and the answer to `mn` ends it.
-pub fn meta_get_many<'k>(
-    out: &mut Vec<u8>,
-    keys: impl IntoIterator<Item = &'k [u8]>,
-    flags: &[MetaFlag<'_>],
-) -> u32 {
-    let mut count = 0;
-    for key in keys {
-        meta_get_quietly(out, key, flags);
-        count += 1;
-    }
-    meta_no_op(out);
-    count
-}
-
 /// Appends `mg <key> v k q <flags>*`, one of several before a [`meta_no_op`].
 #[inline]
 pub fn meta_get_quietly(out: &mut Vec<u8>, key: &[u8], flags: &[MetaFlag<'_>]) {
@@ -70,12 +52,6 @@ pub fn meta_no_op(out: &mut Vec<u8>) {
     out.extend_from_slice(b"mn\r\n");
 }
 
-/// Appends `me <key>`, which requests the server's metadata of an item; answered as
-/// [`Expect::Meta`](super::Expect::Meta).
-pub fn meta_debug(out: &mut Vec<u8>, key: &[u8]) {
-    command(out, b"me ", key, &[]);
-}
-
 #[inline]
 fn command(out: &mut Vec<u8>, name: &[u8], key: &[u8], flags: &[MetaFlag<'_>]) {
     words(out, name, key);
@@ -110,7 +86,7 @@ mod tests {
         check(&|o| meta_get(o, b"k", &[]), "mg k\r\n");
         check(&|o| meta_get(o, b"k", &[F::ReturnValue, F::ReturnCas]), "mg k v c\r\n");
         check(&|o| meta_get(o, b"k", &[F::Ttl(-1), F::Opaque(b"x1")]), "mg k T-1 Ox1\r\n");
-        check(&|o| _ = meta_get_many(o, [&b"a"[..], b"b"], &[]), "mg a v k q\r\nmg b v k q\r\nmn\r\n");
+        check(&|o| meta_get_quietly(o, b"a", &[]), "mg a v k q\r\n");
         check(&|o| meta_set(o, b"k", &[], b"hi"), "ms k 2\r\nhi\r\n");
         check(&|o| meta_set(o, b"k", &[F::Ttl(30), F::Flags(7)], b""), "ms k 0 T30 F7\r\n\r\n");
         check(
@@ -121,7 +97,6 @@ mod tests {
         check(&|o| meta_count(o, b"k", &[F::Delta(5), F::ReturnValue]), "ma k D5 v\r\n");
         check(&|o| meta_count(o, b"k", &[F::Vivify(0), F::InitialValue(9)]), "ma k N0 J9\r\n");
         check(&|o| meta_no_op(o), "mn\r\n");
-        check(&|o| meta_debug(o, b"k"), "me k\r\n");
     }
 
     #[test]

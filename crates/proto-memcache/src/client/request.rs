@@ -18,38 +18,24 @@ pub fn gets(out: &mut Vec<u8>, key: &[u8]) {
 
 /// Appends `get` with many keys; returns their number, for [`Expect::Values`](super::Expect::Values).
 pub fn get_many<'k>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
-    many(out, b"get", keys)
-}
-
-/// Appends `gets` with many keys; returns their number.
-pub fn gets_many<'k>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
-    many(out, b"gets", keys)
+    out.extend_from_slice(b"get");
+    let mut count = 0;
+    for key in keys {
+        out.push(b' ');
+        out.extend_from_slice(key);
+        count += 1;
+    }
+    out.extend_from_slice(b"\r\n");
+    count
 }
 
 /// Appends `gat <exptime> <key>`: a `get` that also sets the expiry time.
 ///
 /// Units: `exptime` as in [`set`].
 pub fn gat(out: &mut Vec<u8>, exptime: i32, key: &[u8]) {
-    gat_many(out, exptime, [key]);
-}
-
-/// Appends `gats <exptime> <key>`, whose answer carries the item's unique number.
-pub fn gats(out: &mut Vec<u8>, exptime: i32, key: &[u8]) {
-    gats_many(out, exptime, [key]);
-}
-
-/// Appends `gat` with many keys; returns their number, for [`Expect::Values`](super::Expect::Values).
-pub fn gat_many<'k>(out: &mut Vec<u8>, exptime: i32, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
     out.extend_from_slice(b"gat ");
     append_i64(out, i64::from(exptime));
-    many(out, b"", keys)
-}
-
-/// Appends `gats` with many keys; returns their number.
-pub fn gats_many<'k>(out: &mut Vec<u8>, exptime: i32, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
-    out.extend_from_slice(b"gats ");
-    append_i64(out, i64::from(exptime));
-    many(out, b"", keys)
+    line(out, &[b" ", key]);
 }
 
 /// Appends a `set` that is answered.
@@ -150,46 +136,12 @@ pub fn stats(out: &mut Vec<u8>, group: &[u8]) {
     line(out, &[b"stats", if group.is_empty() { b"" } else { b" " }, group]);
 }
 
-/// Appends `flush_all` after `delay` seconds; answered as [`Expect::Ok`](super::Expect::Ok).
-pub fn flush_all(out: &mut Vec<u8>, delay: u32, reply: Reply) {
-    out.extend_from_slice(b"flush_all");
-    if delay > 0 {
-        out.push(b' ');
-        append_u64(out, u64::from(delay));
-    }
-    end(out, reply);
-}
-
-/// Appends `verbosity <level>`; answered as [`Expect::Ok`](super::Expect::Ok).
-pub fn verbosity(out: &mut Vec<u8>, level: u32, reply: Reply) {
-    out.extend_from_slice(b"verbosity ");
-    append_u64(out, u64::from(level));
-    end(out, reply);
-}
-
-/// Appends `quit`; the server closes the connection without an answer.
-pub fn quit(out: &mut Vec<u8>) {
-    line(out, &[b"quit"]);
-}
-
 #[inline]
 fn line(out: &mut Vec<u8>, parts: &[&[u8]]) {
     for part in parts {
         out.extend_from_slice(part);
     }
     out.extend_from_slice(b"\r\n");
-}
-
-fn many<'k>(out: &mut Vec<u8>, name: &[u8], keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
-    out.extend_from_slice(name);
-    let mut count = 0;
-    for key in keys {
-        out.push(b' ');
-        out.extend_from_slice(key);
-        count += 1;
-    }
-    out.extend_from_slice(b"\r\n");
-    count
 }
 
 fn key_line(out: &mut Vec<u8>, name: &[u8], key: &[u8]) {
@@ -220,11 +172,7 @@ mod tests {
         check(&|o| get(o, b"k"), "get k\r\n");
         check(&|o| gets(o, b"k"), "gets k\r\n");
         check(&|o| assert_eq!(get_many(o, [&b"a"[..], b"b", b"c"]), 3), "get a b c\r\n");
-        check(&|o| assert_eq!(gets_many(o, [&b"a"[..]]), 1), "gets a\r\n");
         check(&|o| gat(o, 60, b"k"), "gat 60 k\r\n");
-        check(&|o| gats(o, -1, b"k"), "gats -1 k\r\n");
-        check(&|o| assert_eq!(gat_many(o, 0, [&b"a"[..], b"b"]), 2), "gat 0 a b\r\n");
-        check(&|o| assert_eq!(gats_many(o, 5, [&b"a"[..], b"b"]), 2), "gats 5 a b\r\n");
         check(&|o| set(o, b"k", 7, 0, b"v\r\nw"), "set k 7 0 4\r\nv\r\nw\r\n");
         check(
             &|o| store(o, StoreVerb::Add, b"k", u32::MAX, -1, b"", Reply::Suppressed),
@@ -241,9 +189,5 @@ mod tests {
         check(&|o| version(o), "version\r\n");
         check(&|o| stats(o, b""), "stats\r\n");
         check(&|o| stats(o, b"settings"), "stats settings\r\n");
-        check(&|o| flush_all(o, 0, Reply::Wanted), "flush_all\r\n");
-        check(&|o| flush_all(o, 10, Reply::Suppressed), "flush_all 10 noreply\r\n");
-        check(&|o| verbosity(o, 1, Reply::Wanted), "verbosity 1\r\n");
-        check(&|o| quit(o), "quit\r\n");
     }
 }
