@@ -75,8 +75,6 @@ struct Server::Exchange {
   }
 
   const Request& request;
-  /** -1: of the chassis, or none. */
-  int method = -1;
   int64_t budget_ns = kDefaultDeadlineNs;
   Context context;
   uint64_t caller_span = 0;
@@ -182,7 +180,7 @@ void Server::advance(Peer& peer) {
     }
     // The chassis' own methods take no time, and are answered however busy the workers are; but a caller that does not read the
     // answer must not keep this thread.
-    bool is_own = find_method(service_.config.service, request.head.name) < 0;
+    bool is_own = request.method < 0;
     if (!is_own && push(request)) return;
     if (!(is_own ? serve(request, 0) : refuse_overloaded(request))) return;
   }
@@ -195,7 +193,7 @@ Inbox::Next Server::next(Peer& peer, Request& request) {
   auto frame = Frame::parse(body);
   auto head = frame ? MessageHead::parse_call(frame->message) : std::nullopt;
   if (!head) return Inbox::Next::kBad;
-  request = {&peer, *frame, *head, 4 + body.size(), now_ns()};
+  request = {&peer, *frame, *head, find_method(service_.config.service, head->name), 4 + body.size(), now_ns()};
   return found;
 }
 
@@ -243,9 +241,8 @@ void Server::work() {
 /** Whether the connection can be used further; otherwise it is closed. */
 bool Server::serve(const Request& request, int64_t longest_write_ns) {
   Exchange exchange(request);
-  exchange.method = find_method(service_.config.service, request.head.name);
   exchange.moments.stamps[1] = now_ns();
-  if (exchange.method >= 0 && exchange.moments.stamps[1] >= exchange.context.deadline_ns) {
+  if (request.method >= 0 && exchange.moments.stamps[1] >= exchange.context.deadline_ns) {
     exchange.refuse(Outcome::kDeadline,
                     "deadline: " + std::to_string(exchange.budget_ns / kNsPerMs) + " ms were spent before the request was begun");
     return answer(exchange, longest_write_ns);
@@ -291,7 +288,6 @@ void Server::process(Exchange& exchange) {
 bool Server::refuse_overloaded(const Request& request) {
   service_.records.counters.overloaded++;
   Exchange exchange(request);
-  exchange.method = find_method(service_.config.service, request.head.name);
   exchange.refuse(Outcome::kFailed, "overloaded: " + std::to_string(service_.config.queue) + " requests wait already");
   return answer(exchange, 0);
 }
@@ -303,7 +299,7 @@ bool Server::answer(Exchange& exchange, int64_t longest_write_ns) {
   stamps[4] = now_ns();
   fill_stamps(stamps);
   const int64_t queue = stamps[1] - stamps[0], application = stamps[3] - stamps[2], cpu = cpu_ns() - exchange.cpu_from_ns;
-  if (exchange.method >= 0) {
+  if (request.method >= 0) {
     counters.requests++;
     counters.queue_ns += queue;
     counters.application_ns += application;
@@ -329,9 +325,9 @@ bool Server::answer(Exchange& exchange, int64_t longest_write_ns) {
   }
   stamps[5] = now_ns();
 
-  if (exchange.method >= 0 && exchange.context.is_sampled()) {
+  if (request.method >= 0 && exchange.context.is_sampled()) {
     Span span;
-    span.method = static_cast<uint16_t>(exchange.method);
+    span.method = static_cast<uint16_t>(request.method);
     span.outcome = exchange.outcome;
     span.trace = exchange.context.trace->id;
     span.span = exchange.context.trace->span;

@@ -49,6 +49,8 @@ class Server {
     Peer* peer = nullptr;
     Frame frame;
     MessageHead head;
+    /** -1: of the chassis, or none. */
+    int method = -1;
     size_t size = 0;
     int64_t arrived_ns = 0;
   };

@@ -16,7 +16,7 @@
 namespace chassis {
 namespace {
 
-/** 8 KiB, so that a buffer is written with one call well before a thread waits for it. */
+/** 8 KiB, so that it takes few calls to write them. */
 constexpr size_t kBuffered = 64;
 constexpr auto kFlushEach = std::chrono::milliseconds(100);
 
@@ -59,11 +59,7 @@ Spans::Spans(const Config& config) : service_(config.id), instance_(config.insta
   }
   flusher_ = std::thread([this] {
     std::unique_lock lock(mutex_);
-    while (!stop_.wait_for(lock, kFlushEach, [this] { return stopping_; })) {
-      lock.unlock();
-      flush();
-      lock.lock();
-    }
+    while (!stop_.wait_for(lock, kFlushEach, [this] { return stopping_; })) write();
   });
 }
 
@@ -79,49 +75,27 @@ Spans::~Spans() {
   close(file_);
 }
 
-Spans::Buffer& Spans::of_thread() {
-  // There is one of these in a process; tests make several, one after the other.
-  thread_local std::pair<Spans*, std::shared_ptr<Buffer>> own;
-  if (own.first != this) {
-    own = {this, std::make_shared<Buffer>()};
-    own.second->spans.reserve(kBuffered);
-    std::lock_guard lock(mutex_);
-    buffers_.push_back(own.second);
-  }
-  return *own.second;
-}
-
 void Spans::add(Span span) {
   if (file_ < 0) return;
   span.service = service_;
   span.instance = instance_;
   fill_stamps(span.stamps);
-  Buffer& buffer = of_thread();
-  std::lock_guard lock(buffer.mutex);
-  buffer.spans.push_back(span);
+  std::lock_guard lock(mutex_);
+  buffer_.push_back(span);
   count_++;
-  if (buffer.spans.size() >= kBuffered) write(buffer.spans);
+  if (buffer_.size() >= kBuffered) write();
 }
 
 void Spans::flush() {
-  std::vector<std::shared_ptr<Buffer>> buffers;
-  {
-    std::lock_guard lock(mutex_);
-    buffers = buffers_;
-  }
-  for (auto& buffer : buffers) {
-    std::lock_guard lock(buffer->mutex);
-    write(buffer->spans);
-  }
+  std::lock_guard lock(mutex_);
+  write();
 }
 
-void Spans::write(std::vector<Span>& spans) {
-  if (spans.empty()) return;
-  std::lock_guard lock(writing_);
-  if (!write_all(file_, spans.data(), spans.size() * sizeof(Span))) {
-    log_error("spans are lost: they cannot be written", {{"spans", spans.size()}, {"error", strerror(errno)}});
+void Spans::write() {
+  if (!write_all(file_, buffer_.data(), buffer_.size() * sizeof(Span))) {
+    log_error("spans are lost: they cannot be written", {{"spans", buffer_.size()}, {"error", strerror(errno)}});
   }
-  spans.clear();
+  buffer_.clear();
 }
 
 }  // namespace chassis

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -65,10 +64,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "spans are written as t
 /** Makes no stamp earlier than the one before: stages not reached take no time. */
 void fill_stamps(std::array<int64_t, 6>& stamps);
 
-/**
- * Where spans of all threads go: each has a buffer, which is appended to the file when it is full, and by a thread each
- * 100 ms.
- */
+/** Where spans of all threads go: to a buffer, which is appended to the file when it is full, and by a thread each 100 ms. */
 class Spans {
  public:
   /** Errors: `std::runtime_error`, where the file cannot be made. */
@@ -81,22 +77,16 @@ class Spans {
   int64_t count() const { return count_; }
 
  private:
-  struct Buffer {
-    std::mutex mutex;
-    std::vector<Span> spans;
-  };
-
-  Buffer& of_thread();
-  void write(std::vector<Span>& spans);
+  /** Only with the lock. */
+  void write();
 
   const uint16_t service_, instance_;
   int file_ = -1;
   std::atomic<int64_t> count_{0};
-  std::mutex writing_;
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;
-  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<Span> buffer_;
   std::thread flusher_;
 };
 
