@@ -2,14 +2,8 @@ use maud::{Markup, html};
 use results::Trial;
 use results::probes::{InputOutputSlot, Phase};
 
-use super::panel::{Panel, over_time, tiles};
-use super::scale::Scale;
-use super::timeline::name_ends;
-use super::{Canvas, Size};
+use super::panel::{Line, Panel, line_chart, tiles};
 use crate::number;
-
-/// A line of a drawing: its class, its name and its value in a slot.
-type Line<'a> = (&'static str, &'static str, &'a dyn Fn(&InputOutputSlot) -> Option<f64>);
 
 /// Disk and page cache over time, from the probe `io`.
 pub(super) fn disk(panels: &[Panel]) -> Markup {
@@ -18,23 +12,20 @@ pub(super) fn disk(panels: &[Panel]) -> Markup {
                  Each panel has a scale of its own.";
     let shares = "The share of what the server read that no disk was asked for, and of the processors' time that was idle \
                   with something waiting for a disk.";
-    let read: Line = ("p50", "read", &|slot| slot.read_bytes_per_s);
-    let disk: Line = ("p99", "disk", &|slot| slot.disk_read_bytes_per_s);
-    let hits: Line = ("p50", "hits", &|slot| match slot.disk_read_bytes_per_s {
-        // The page cache served all reads: the disk read nothing.
-        Some(0.0) => slot.read_bytes_per_s.filter(|read| *read > 0.0).map(|_| 1.0),
-        _ => slot.page_cache_hit_ratio,
-    });
-    let wait: Line = ("p99", "wait", &|slot| Some(slot.wait_share));
     html! {
         (tiles("Bytes read over time", bytes, panels.iter().filter(has), |panel, size| {
-            let both = |slot: &InputOutputSlot| [slot.read_bytes_per_s, slot.disk_read_bytes_per_s];
-            let top = window(panel.trial).flat_map(both).flatten().fold(0.0, f64::max);
-            let scale = Scale::linear((1.08 * top).max(1.0));
-            draw(panel, size, &scale, &|value| number::bytes(value), &[read, disk])
+            let read = line(panel, "p50", "read", |slot| slot.read_bytes_per_s);
+            let disk = line(panel, "p99", "disk", |slot| slot.disk_read_bytes_per_s);
+            line_chart(panel, size, 40.0, |most| (1.08 * most).max(1.0), |tick| Some(number::bytes(tick)), &[read, disk])
         }))
         (tiles("Page cache and waiting for disks over time", shares, panels.iter().filter(has), |panel, size| {
-            draw(panel, size, &Scale::linear(1.08), &|value| number::percent(value), &[hits, wait])
+            let hits = line(panel, "p50", "hits", |slot| match slot.disk_read_bytes_per_s {
+                // The page cache served all reads: the disk read nothing.
+                Some(0.0) => slot.read_bytes_per_s.filter(|read| *read > 0.0).map(|_| 1.0),
+                _ => slot.page_cache_hit_ratio,
+            });
+            let wait = line(panel, "p99", "wait", |slot| Some(slot.wait_share));
+            line_chart(panel, size, 40.0, |_| 1.08, |tick| Some(number::percent(tick)), &[hits, wait])
         }))
     }
 }
@@ -44,30 +35,14 @@ fn slots(trial: &Trial) -> &[InputOutputSlot] {
     io.map_or(&[][..], |io| io.over_time.as_slice())
 }
 
-fn window(trial: &Trial) -> impl Iterator<Item = &InputOutputSlot> {
-    slots(trial).iter().filter(|slot| slot.phase == Phase::Window)
-}
-
-fn draw(
+/// A figure of the slots of the window; slots without it are passed over.
+fn line(
     panel: &Panel,
-    size: Size,
-    scale: &Scale,
-    tick: &dyn Fn(f64) -> String,
-    lines: &[Line<'_>],
-) -> Canvas {
-    let mut canvas = Canvas::new(size);
-    let frame = over_time(&mut canvas, panel.trial, scale, 40.0, |frame| {
-        frame.y.ticks(24.0).into_iter().map(|value| (value, tick(value))).collect()
-    });
-    let mut ends = Vec::new();
-    for (class, name, value) in lines {
-        let at = |slot: &InputOutputSlot| {
-            Some(frame.at((slot.at_s + slot.observed_s / 2.0).max(0.0), value(slot)?))
-        };
-        let points: Vec<(f64, f64)> = window(panel.trial).filter_map(at).collect();
-        canvas.path(&format!("curve thin {class}"), &points);
-        ends.push((*class, *name, points.last().map(|end| end.1)));
-    }
-    name_ends(&mut canvas, &frame, ends);
-    canvas
+    class: &'static str,
+    name: &'static str,
+    read: fn(&InputOutputSlot) -> Option<f64>,
+) -> Line {
+    let slots = slots(panel.trial).iter().filter(|slot| slot.phase == Phase::Window);
+    let at = |slot: &InputOutputSlot| ((slot.at_s + slot.observed_s / 2.0).max(0.0), read(slot));
+    Line { class, name, points: slots.map(at).filter(|(_, value)| value.is_some()).collect() }
 }

@@ -1,12 +1,13 @@
 use maud::{Markup, PreEscaped, html};
-use results::{LoadPoint, Trial};
+use results::{LoadPoint, Trial, WindowPoint};
 
 use super::canvas::Anchor;
 use super::distribution::load_label;
 use super::frame::{Frame, Margins};
+use super::place::place;
 use super::scale::Scale;
 use super::series::State;
-use super::{Canvas, Size};
+use super::{Canvas, Shape, Size};
 use crate::load_point::choose;
 use crate::measure::Target;
 use crate::number;
@@ -106,6 +107,91 @@ pub(super) fn over_time(
     }
     canvas.line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom));
     frame
+}
+
+/// A line of a drawing over time.
+pub(super) struct Line {
+    /// The style class: colour and dash.
+    pub class: &'static str,
+    /// The name at its end; empty for none.
+    pub name: &'static str,
+    /// Seconds from the start of the window, and the value there, if there is one.
+    pub points: Vec<(f64, Option<f64>)>,
+}
+
+impl Line {
+    /// A figure of the windows of `trial`.
+    pub(super) fn of_windows(
+        class: &'static str,
+        name: &'static str,
+        trial: &Trial,
+        read: impl Fn(&WindowPoint) -> Option<f64>,
+    ) -> Line {
+        let points = trial.windows.iter().map(|window| (middle_s(window), read(window)));
+        Line { class, name, points: points.collect() }
+    }
+
+    /// Draws it with gaps where it has no value; returns the height of its end.
+    fn draw(&self, canvas: &mut Canvas, frame: &Frame) -> Option<f64> {
+        let at = |(s, value): &(f64, Option<f64>)| Some(frame.at(*s, (*value)?));
+        for run in self.points.split(|point| at(point).is_none()) {
+            let run: Vec<(f64, f64)> = run.iter().filter_map(at).collect();
+            match run[..] {
+                [alone] => canvas.mark(&format!("dot {}", self.class), Shape::Circle, alone, 1.7),
+                _ => canvas.path(&format!("curve thin {}", self.class), &run),
+            }
+        }
+        self.points.iter().rev().find_map(at).map(|(_, y)| y)
+    }
+}
+
+/// The middle of a window of 100 ms.
+pub(super) fn middle_s(window: &WindowPoint) -> f64 {
+    (window.start_ms as f64 + 50.0) / 1e3
+}
+
+/// A drawing of `lines` over the time of a trial. `top` gives the upper end of the axis from the greatest value, `tick`
+/// the text of a tick, if it has one.
+pub(super) fn line_chart(
+    panel: &Panel,
+    size: Size,
+    room: f64,
+    top: fn(f64) -> f64,
+    tick: fn(f64) -> Option<String>,
+    lines: &[Line],
+) -> Canvas {
+    let mut canvas = Canvas::new(size);
+    let values = lines.iter().flat_map(|line| &line.points).filter_map(|(_, value)| *value);
+    let scale = Scale::linear(top(values.fold(0.0, f64::max)));
+    let frame = over_time(&mut canvas, panel.trial, &scale, room, |frame| {
+        frame.y.ticks(24.0).into_iter().filter_map(|at| Some((at, tick(at)?))).collect()
+    });
+    draw_lines(&mut canvas, &frame, lines);
+    canvas
+}
+
+/// Draws `lines`, each with its name at its end.
+pub(super) fn draw_lines(canvas: &mut Canvas, frame: &Frame, lines: &[Line]) {
+    let ends = lines.iter().map(|line| (line.class, line.name, line.draw(canvas, frame))).collect();
+    name_ends(canvas, frame, ends);
+}
+
+/// Names lines at their ends: class, name, and the height of the end.
+pub(super) fn name_ends(canvas: &mut Canvas, frame: &Frame, ends: Vec<(&str, &str, Option<f64>)>) {
+    let font = canvas.size.font();
+    let named = ends.into_iter().filter(|(_, name, _)| !name.is_empty());
+    let ends: Vec<(&str, &str, f64)> =
+        named.filter_map(|(class, name, end)| Some((class, name, end?))).collect();
+    let wanted: Vec<f64> = ends.iter().map(|(_, _, end)| *end).collect();
+    let placed = place(&wanted, &vec![1.15 * font; wanted.len()], frame.top - font, frame.bottom + font);
+    for ((class, name, _), y) in ends.iter().zip(placed) {
+        canvas.text(&format!("label {class}"), (frame.right + 4.0, y + 0.35 * font), Anchor::Start, name);
+    }
+}
+
+/// The ticks of counts: whole numbers.
+pub(super) fn whole(tick: f64) -> Option<String> {
+    (tick.fract() == 0.0).then(|| number::thousands(tick))
 }
 
 /// The length of a trial's windows: 100 ms, and longer in a trial of more than 100 s.

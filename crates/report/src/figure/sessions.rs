@@ -8,11 +8,10 @@ use super::canvas::Anchor;
 use super::distribution::load_label;
 use super::frame::{Axis, Frame, Margins, clip, text_width};
 use super::load_chart::{Level, LoadChart};
-use super::panel::{Panel, over_time, tiles};
+use super::panel::{Line, Panel, line_chart, name_ends, over_time, tiles, whole};
 use super::place::place;
 use super::scale::Scale;
 use super::series::{Series, State, subject_class};
-use super::timeline::name_ends;
 use super::{Canvas, Shape, Size, latency};
 use crate::load::LoadUnit;
 use crate::load_point::choose;
@@ -398,25 +397,15 @@ fn buffer(trial: &Trial) -> &[DistributionPoint] {
 
 /// Live sessions over the time of a trial.
 pub(super) fn live(panels: &[Panel]) -> Markup {
-    let of = |trial: &Trial| -> Vec<(f64, u64)> {
-        trial.sessions.as_ref().map_or_else(Vec::new, |sessions| sessions.live.clone())
-    };
+    fn of(trial: &Trial) -> &[(f64, u64)] {
+        trial.sessions.as_ref().map_or(&[][..], |sessions| &sessions.live)
+    }
     let has = |panel: &&Panel| !of(panel.trial).is_empty() && !panel.trial.windows.is_empty();
     let caption = "Sessions under way, those that were when the load began with them. A line that rises or falls throughout is \
                    no steady state. Each panel has a scale of its own.";
     tiles("Sessions under way over time", caption, panels.iter().filter(has), |panel, size| {
-        let mut canvas = Canvas::new(size);
-        let points = of(panel.trial);
-        let most = points.iter().map(|(_, live)| *live).max().unwrap_or(0) as f64;
-        let frame =
-            over_time(&mut canvas, panel.trial, &Scale::linear((1.08 * most).max(4.0)), 40.0, |frame| {
-                let whole = |tick: &f64| tick.fract() == 0.0;
-                let ticks = frame.y.ticks(24.0).into_iter().filter(whole);
-                ticks.map(|tick| (tick, number::thousands(tick))).collect()
-            });
-        let line: Vec<(f64, f64)> = points.iter().map(|(s, live)| frame.at(*s, *live as f64)).collect();
-        canvas.path("curve thin ink", &line);
-        name_ends(&mut canvas, &frame, vec![("ink", "live", line.last().map(|end| end.1))]);
-        canvas
+        let points = of(panel.trial).iter().map(|(s, live)| (*s, Some(*live as f64))).collect();
+        let line = Line { class: "ink", name: "live", points };
+        line_chart(panel, size, 40.0, |most| (1.08 * most).max(4.0), whole, &[line])
     })
 }

@@ -1,13 +1,12 @@
 use maud::{Markup, html};
-use results::{Trial, WindowPoint};
+use results::WindowPoint;
 
-use super::canvas::Anchor;
-use super::frame::Frame;
-use super::panel::{Panel, decades, over_time, panels, tiles};
-use super::place::place;
+use super::panel::{
+    Line, Panel, decades, draw_lines, line_chart, middle_s, over_time, panels, tiles, whole, window_ms,
+};
 use super::scale::Scale;
 use super::series::State;
-use super::{Canvas, Shape, Size, disk, heat, hits, outstanding, pace, sessions};
+use super::{Canvas, Shape, Size, disk, heat, sessions};
 use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;
@@ -41,9 +40,9 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
             (sessions::buffers(&panels))
             (sessions::live(&panels))
             (disk::disk(&panels))
-            (hits::hits(&panels))
-            (outstanding::outstanding(&panels))
-            (pace::pace(&panels))
+            (hits(&panels))
+            (outstanding(&panels))
+            (pace(&panels))
         }
     }
 }
@@ -61,11 +60,11 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale, tips: &mut Tips) 
             canvas.mark("dot max", Shape::Circle, frame.at(middle_s(window), max), 1.3);
         }
     }
-    let ends = vec![
-        ("p99", "p99", curve(&mut canvas, &frame, trial, "p99", &|window| window.p99_us)),
-        ("p50", "p50", curve(&mut canvas, &frame, trial, "p50", &|window| window.p50_us)),
+    let lines = [
+        Line::of_windows("p99", "p99", trial, |window| window.p99_us),
+        Line::of_windows("p50", "p50", trial, |window| window.p50_us),
     ];
-    name_ends(&mut canvas, &frame, ends);
+    draw_lines(&mut canvas, &frame, &lines);
     for window in &trial.windows {
         if let Some(us) = window.p99_us.or(window.max_us) {
             let key = format!("{}w{}", panel.subject.slot, tips.len());
@@ -76,40 +75,66 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale, tips: &mut Tips) 
     canvas
 }
 
-/// Names lines at their ends: class, name, and the height of the end.
-pub(super) fn name_ends(canvas: &mut Canvas, frame: &Frame, ends: Vec<(&str, &str, Option<f64>)>) {
-    let font = canvas.size.font();
-    let ends: Vec<(&str, &str, f64)> =
-        ends.into_iter().filter_map(|(class, name, end)| Some((class, name, end?))).collect();
-    let wanted: Vec<f64> = ends.iter().map(|(_, _, end)| *end).collect();
-    let placed = place(&wanted, &vec![1.15 * font; wanted.len()], frame.top - font, frame.bottom + font);
-    for ((class, name, _), y) in ends.iter().zip(placed) {
-        canvas.text(&format!("label {class}"), (frame.right + 4.0, y + 0.35 * font), Anchor::Start, name);
-    }
+/// The panels with a window for which `has` is true.
+fn having<'a>(panels: &'a [Panel<'a>], has: fn(&WindowPoint) -> bool) -> impl Iterator<Item = &'a Panel<'a>> {
+    panels.iter().filter(move |panel| panel.trial.windows.iter().any(has))
 }
 
-fn middle_s(window: &WindowPoint) -> f64 {
-    (window.start_ms as f64 + 50.0) / 1e3
+/// The share of the keys that a cache had, over time.
+fn hits(panels: &[Panel]) -> Markup {
+    let caption = "Of the keys whose answers came in each window, the share that the cache had. A replayed trace starts \
+                   with what the cache held before, so that the ratio rises until the cache is full.";
+    let with = having(panels, |window| window.hit_ratio().is_some());
+    tiles("Hit ratio over time", caption, with, |panel, size| {
+        let percent = |window: &WindowPoint| Some(100.0 * window.hit_ratio()?);
+        let line = Line::of_windows("ink", "", panel.trial, percent);
+        line_chart(panel, size, 58.0, |_| 100.0, |tick| Some(format!("{tick} %")), &[line])
+    })
 }
 
-/// Draws one figure over the windows, with a gap at windows without it; returns the height of the line's end.
-pub(super) fn curve(
-    canvas: &mut Canvas,
-    frame: &Frame,
-    trial: &Trial,
-    class: &str,
-    read: &dyn Fn(&WindowPoint) -> Option<f64>,
-) -> Option<f64> {
-    let at = |window: &WindowPoint, value: f64| frame.at(middle_s(window), value);
-    for run in trial.windows.split(|window| read(window).is_none()) {
-        let points: Vec<(f64, f64)> =
-            run.iter().filter_map(|window| read(window).map(|value| at(window, value))).collect();
-        match points[..] {
-            [alone] => canvas.mark(&format!("dot {class}"), Shape::Circle, alone, 1.7),
-            _ => canvas.path(&format!("curve thin {class}"), &points),
+/// Requests that were due and not answered, over time.
+fn outstanding(panels: &[Panel]) -> Markup {
+    let caption = "Requests due and not answered at the end of each window: those in flight, and the backlog of those \
+                   that no connection could take yet. A rising line is an overload. Each panel has a scale of its own.";
+    let with = having(panels, |window| window.backlog.is_some());
+    tiles("Outstanding over time", caption, with, |panel, size| {
+        let line = |class, name, read: fn(&WindowPoint) -> Option<u64>| {
+            Line::of_windows(class, name, panel.trial, move |window| read(window).map(|n| n as f64))
+        };
+        let lines = [
+            line("ink", "in all", WindowPoint::outstanding),
+            line("p99 raw", "backlog", |window| window.backlog),
+        ];
+        line_chart(panel, size, 58.0, |most| (1.08 * most).max(4.0), whole, &lines)
+    })
+}
+
+/// Offered and achieved load in each window.
+fn pace(panels: &[Panel]) -> Markup {
+    let caption = "Requests due and requests answered in each window, per second; errors and time-outs where there were \
+                   any. Each panel has a scale of its own.";
+    let with = having(panels, |window| window.offered.is_some());
+    tiles("Offered and achieved over time", caption, with, |panel, size| {
+        let per_second = 1e3 / window_ms(panel.trial);
+        let line = |class, name, read: fn(&WindowPoint) -> Option<u64>| {
+            Line::of_windows(class, name, panel.trial, move |window| Some(read(window)? as f64 * per_second))
+        };
+        let mut lines = vec![
+            line("ink second", "offered", |window| window.offered),
+            line("p50", "achieved", |window| window.answered),
+        ];
+        if panel.trial.windows.iter().any(|window| window.errors.is_some_and(|n| n > 0)) {
+            lines.push(line("p99", "errors", |window| window.errors));
         }
-    }
-    trial.windows.iter().rev().find_map(|window| read(window).map(|value| at(window, value).1))
+        line_chart(
+            panel,
+            size,
+            58.0,
+            |most| (1.08 * most).max(1.0),
+            |tick| Some(number::thousands(tick)),
+            &lines,
+        )
+    })
 }
 
 fn rows(window: &WindowPoint) -> Vec<(String, String)> {
