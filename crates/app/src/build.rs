@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -75,10 +74,7 @@ impl App {
             )]));
         }
         let os = |path: &Path| {
-            let name = format!("{}: {}", build.name, path.display());
-            move |source: io::Error| {
-                Error::from(launch::Error::Os { name, doing: "cannot build there", source })
-            }
+            launch::Error::os(format!("{}: {}", build.name, path.display()), "cannot build there")
         };
         for folder in [STAMPS, LOGS] {
             let folder = out.join(folder);
@@ -106,7 +102,9 @@ impl App {
         let args = [std::slice::from_ref(&script), &args[..], &build.args[..]].concat();
         let ended = work::run(&build.name, Path::new("sh"), &args, &source, &mut file, tell)?;
         match ended.status.code() {
-            Some(0) => fs::write(&stamp, hash).map_err(os(&stamp)).map(|()| Outcome::Made(begun.elapsed())),
+            Some(0) => {
+                Ok(fs::write(&stamp, hash).map_err(os(&stamp)).map(|()| Outcome::Made(begun.elapsed()))?)
+            }
             Some(MISSING) => Ok(Outcome::Missing(ended.last)),
             _ => Ok(Outcome::Failed { last: ended.last, log }),
         }

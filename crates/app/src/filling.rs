@@ -141,11 +141,7 @@ pub(crate) fn fill(
             }
             // The program's own message is more precise than the closed pipe.
             wait(&mut process, &mut || tell(&Making::Filled { table: table.clone(), rows, of }))?;
-            written.map_err(|source| launch::Error::Os {
-                name,
-                doing: "cannot write to its input",
-                source,
-            })?;
+            written.map_err(launch::Error::os(name, "cannot write to its input"))?;
         }
     }
     checked(running, &seat, addresses, seeded)

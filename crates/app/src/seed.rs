@@ -128,14 +128,9 @@ impl Seed {
     pub(crate) fn restore(&self, service: &Service, seeded: &Seeded, own: &Path) -> Result<(), Error> {
         let (from, to) = (self.folder.join(&seeded.folder), own.join(&seeded.folder));
         let user = crate::context::account(service);
-        copy::again(&from, &to, user.as_ref()).map_err(|source| {
-            launch::Error::Os {
-                name: format!("{}: {}", service.name, to.display()),
-                doing: "cannot copy its data there",
-                source,
-            }
-            .into()
-        })
+        let name = format!("{}: {}", service.name, to.display());
+        let copied = copy::again(&from, &to, user.as_ref());
+        Ok(copied.map_err(launch::Error::os(name, "cannot copy its data there"))?)
     }
 
     /// Links the data in the folder of an instance, `own`, to `kept`, which is filled from the seed if new. Returns
@@ -149,10 +144,8 @@ impl Seed {
         kept: &Path,
         own: &Path,
     ) -> Result<bool, Error> {
-        let os = |path: &Path, doing| {
-            let name = format!("{}: {}", service.name, path.display());
-            move |source| Error::from(launch::Error::Os { name, doing, source })
-        };
+        let os =
+            |path: &Path, doing| launch::Error::os(format!("{}: {}", service.name, path.display()), doing);
         let (data, link, marker) = (kept.join(&seeded.folder), own.join(&seeded.folder), kept.join(MARKER));
         let is_there = match fs::read_to_string(&marker) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -178,11 +171,8 @@ impl Seed {
                 .and_then(|()| fs::rename(&partial, &marker))
                 .map_err(os(&marker, "cannot keep its data there"))?;
         }
-        match fs::remove_file(&link) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(os(&link, "cannot lead to its data")(error));
-            }
-            _ => {}
+        if fs::symlink_metadata(&link).is_ok() {
+            fs::remove_file(&link).map_err(os(&link, "cannot lead to its data"))?;
         }
         symlink(&data, &link).map_err(os(&link, "cannot lead to its data"))?;
         Ok(!is_there)

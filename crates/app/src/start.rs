@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use launch::{Instance, Process, Spec, StopSignal, free_port_at};
@@ -46,7 +47,6 @@ impl Running {
 
     /// The addresses for an instance.
     fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {
-        let name = &seat.service.name;
         // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
         let bridge = self.places.bridge().filter(|_| self.plan.listen.is_loopback());
         let bare = seat.placement.listen.or(bridge).unwrap_or(self.plan.listen);
@@ -64,10 +64,8 @@ impl Running {
                 Ok(Address::Tcp(SocketAddr::new(bare, seat.placement.port.unwrap_or_default())))
             }
             _ => {
-                let port = free_port_at(bare).map_err(|source| {
-                    let doing = "cannot find a free port";
-                    launch::Error::Os { name: name.clone(), doing, source }
-                })?;
+                let port = free_port_at(bare)
+                    .map_err(launch::Error::os(&seat.service.name, "cannot find a free port"))?;
                 Ok(Address::Tcp(SocketAddr::new(bare, port)))
             }
         };
@@ -83,15 +81,13 @@ impl Running {
         let (service, app) = (seat.service, self.plan.app());
         let renderer = Renderer::new(app, service, seat.found, context);
         renderer.check()?;
+        let os =
+            |path: &Path, doing| launch::Error::os(format!("{}: {}", service.name, path.display()), doing);
         let mut configuration = None;
         for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
             if let Some(name) = &file.folder {
                 let to = folder.path().join(&file.path);
-                app.copy_folder(name, &to).map_err(|source| launch::Error::Os {
-                    name: format!("{}: {}", service.name, to.display()),
-                    doing: "cannot copy files of the application to it",
-                    source,
-                })?;
+                app.copy_folder(name, &to).map_err(os(&to, "cannot copy files of the application to it"))?;
                 continue;
             }
             let text = match (&file.template, &file.npm) {
@@ -112,11 +108,7 @@ impl Running {
                     fs::write(&path, &text)
                 }
             });
-            written.map_err(|source| launch::Error::Os {
-                name: format!("{}: {}", service.name, path.display()),
-                doing: "cannot write its configuration",
-                source,
-            })?;
+            written.map_err(os(&path, "cannot write its configuration"))?;
             if file.record {
                 configuration = configuration.or(String::from_utf8(text).ok());
             }

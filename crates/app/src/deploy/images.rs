@@ -83,7 +83,7 @@ impl Deployment {
                 strip(&root.folder().join(here.strip_prefix("/").unwrap_or(&here)))?;
             } else {
                 // Programs such as PostgreSQL locate their files relative to their real path.
-                let found = fs::canonicalize(&found).map_err(|source| os(&found, source))?;
+                let found = fs::canonicalize(&found).map_err(os(&found))?;
                 root.copy(&found, &found)?;
                 root.link(&here, &found)?;
             }
@@ -147,7 +147,7 @@ impl Deployment {
                     },
                     (None, None) => Ok(()),
                 };
-                written.map_err(|source| os(&to, source))?;
+                written.map_err(os(&to))?;
             }
         }
         let mut text = String::from("# What prepares pods\nFROM scratch\nCOPY root/ /\n");
@@ -168,13 +168,13 @@ impl Deployment {
             let to = root.folder().join(SEEDS.trim_start_matches('/')).join(&store.name).join(&seeded.folder);
             fs::create_dir_all(to.parent().unwrap_or(&to))
                 .and_then(|()| copy::again(&seed.folder.join(&seeded.folder), &to, None))
-                .map_err(|source| os(&to, source))?;
+                .map_err(os(&to))?;
         }
         if self.plan.here().any(|service| service.needs.contains(&Need::Data)) {
             self.plan.make_data_set(&mut told)?;
             let from = self.plan.data_folder().unwrap_or_default();
             let to = root.folder().join(SET.trim_start_matches('/'));
-            self.data_set(&from, &to).map_err(|source| os(&from, source))?;
+            self.data_set(&from, &to).map_err(os(&from))?;
         }
         let below = self.image("prepare");
         let text = format!(
@@ -205,14 +205,13 @@ impl Deployment {
     fn ended(&self, folder: PathBuf, name: &str, containerfile: &str) -> Result<ImageFolder, Error> {
         let file = folder.join("Containerfile");
         fs::write(&file, format!("# Written by taillight: {containerfile}").replacen(": # ", ": ", 1))
-            .map_err(|source| os(&file, source))?;
+            .map_err(os(&file))?;
         Ok(ImageFolder { name: self.image(name), folder })
     }
 }
 
-fn os(path: &Path, source: std::io::Error) -> Error {
-    launch::Error::Os { name: path.display().to_string(), doing: "cannot write it for an image", source }
-        .into()
+fn os(path: &Path) -> impl FnOnce(std::io::Error) -> launch::Error {
+    launch::Error::os(path.display(), "cannot write it for an image")
 }
 
 fn signal(service: &Service) -> &'static str {

@@ -68,10 +68,8 @@ impl Deployment {
     ///
     /// Errors: the kernel gives no random bytes.
     pub fn new_secret(&self) -> Result<Rendered, Error> {
-        let secret = Secret::draw().map_err(|source| {
-            let (name, doing) = (self.plan.app().name.clone(), "cannot draw a secret");
-            launch::Error::Os { name, doing, source }
-        })?;
+        let secret =
+            Secret::draw().map_err(launch::Error::os(&self.plan.app().name, "cannot draw a secret"))?;
         let config = map! {
             "apiVersion" => "v1",
             "kind" => "ConfigMap",
