@@ -20,15 +20,12 @@ pub(crate) trait Instrument {
 }
 
 /// Results of one probe in one slot.
-pub(crate) trait Reading: Send {
+pub(crate) trait Reading: Any + Send {
     /// Adds the results of the same probe in another slot.
     fn add(&mut self, other: &dyn Reading);
 
     /// A copy.
     fn same(&self) -> Box<dyn Reading>;
-
-    /// For [`Reading::add`].
-    fn as_any(&self) -> &dyn Any;
 
     /// Writes the sum of the slots, `observed_s` together, into the record. Returns a description of lost data if too
     /// much was lost.
@@ -46,17 +43,13 @@ pub(crate) trait Summed: Clone + Send + 'static {
 
 impl<T: Summed> Reading for T {
     fn add(&mut self, other: &dyn Reading) {
-        if let Some(other) = other.as_any().downcast_ref() {
+        if let Some(other) = (other as &dyn Any).downcast_ref() {
             self.merge(other);
         }
     }
 
     fn same(&self) -> Box<dyn Reading> {
         Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {

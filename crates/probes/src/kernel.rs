@@ -13,8 +13,9 @@ use crate::histogram::Histogram;
 /// Maximum number of watched ports. `PORTS` in `src/bpf/watched.h`.
 pub(crate) const PORTS: usize = 8;
 
-/// The programs attached to a static probe of the server: provider and name.
-const TOLD: [(&str, &str, &str); 1] = [("on_turn", "reactor", "turn")];
+/// The program that is attached to a static probe of the server, and the probe's provider and name.
+const TOLD: &str = "on_turn";
+const TURN: (&str, &str) = ("reactor", "turn");
 
 /// The programs of one file.
 pub(crate) struct Programs {
@@ -89,14 +90,14 @@ impl Programs {
         for name in self.order {
             let program = self.object.progs_mut().find(|program| program.name() == *name);
             let program = program.ok_or_else(|| io::Error::other(format!("there is no program {name}")))?;
-            let Some((_, provider, probe)) = TOLD.iter().find(|(told, ..)| told == name) else {
+            if *name != TOLD {
                 self.links.push(program.attach().map_err(other)?);
                 continue;
-            };
+            }
             for pid in &self.pids {
                 // A server without such probes is followed without them.
                 let exe = format!("/proc/{pid}/exe");
-                if let Ok(link) = program.attach_usdt(*pid as i32, exe, provider, probe) {
+                if let Ok(link) = program.attach_usdt(*pid as i32, exe, TURN.0, TURN.1) {
                     self.links.push(link);
                     tells = true;
                 }

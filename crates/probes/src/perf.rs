@@ -43,21 +43,23 @@ impl Event {
 
     /// Its count so far. Needs [`READ_TIMES`].
     pub(crate) fn read(&self) -> io::Result<EventCount> {
-        let mut bytes = [0; 24];
-        if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let number = |i: usize| u64::from_ne_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes"));
-        Ok(EventCount { count: number(0), enabled_ns: number(1), running_ns: number(2) })
+        let [count, enabled_ns, running_ns] = self.numbers()?;
+        Ok(EventCount { count, enabled_ns, running_ns })
     }
 
     /// Samples dropped for lack of room in its ring since it was opened. Needs [`READ_LOST`].
     pub(crate) fn lost(&self) -> io::Result<u64> {
-        let mut bytes = [0; 16];
-        if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
+        let [_, lost] = self.numbers()?;
+        Ok(lost)
+    }
+
+    /// The numbers of its read format.
+    fn numbers<const N: usize>(&self) -> io::Result<[u64; N]> {
+        let mut bytes = [[0_u8; 8]; N];
+        if rustix::io::read(&self.fd, bytes.as_flattened_mut())? < 8 * N {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(u64::from_ne_bytes(bytes[8..].try_into().expect("8 bytes")))
+        Ok(bytes.map(u64::from_ne_bytes))
     }
 
     /// For mapping its ring.

@@ -14,10 +14,9 @@ use std::io;
 use std::path::Path;
 
 use host::threads::{self, Thread};
-use results::Probes;
 use results::probes::Missing;
 
-use crate::instrument::{Instrument, Reading, Summed};
+use crate::instrument::{Instrument, Reading};
 use crate::subject::Subject;
 use counts::{Moment, ServerCounts};
 use questioned::Questioned;
@@ -47,7 +46,7 @@ pub(crate) fn open(
     for server in servers.iter_mut().filter(|server| server.is_sphinx()) {
         server.find_metrics(Path::new("/proc"), subject);
     }
-    if servers.iter().any(|server| server.is_sphinx() && !server.has_metrics()) {
+    if servers.iter().any(|server| server.is_sphinx() && server.metrics.is_none()) {
         missing.push(Missing {
             probe: format!("{}: service times", Probe::Server.name()),
             what: "the port where Sphinx tells its metrics, on this machine: start it with --metrics 127.0.0.1:0 \
@@ -85,19 +84,8 @@ impl Instrument for Server {
     fn pause(&mut self) -> Box<dyn Reading> {
         // A server that did not respond now will not respond at the next beginning, which reports the reason.
         let both = self.before.take().zip(self.ask().ok());
-        let program = self.servers.first().map_or(String::new(), |server| server.program().to_owned());
+        let program = self.servers.first().map_or(String::new(), |server| server.program.clone());
         Box::new(both.map_or(ServerCounts::default(), |(before, now)| now.since(&before, program)))
-    }
-}
-
-impl Summed for ServerCounts {
-    fn merge(&mut self, other: &ServerCounts) {
-        self.plus(other);
-    }
-
-    fn write_into(&self, into: &mut Probes, _: f64) -> Option<String> {
-        into.server = self.record();
-        None
     }
 }
 

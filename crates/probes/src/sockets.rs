@@ -102,13 +102,10 @@ impl Instrument for Sockets {
         let queues = self.sampler.take().map_or(Queues::default(), Sampler::finish);
         let now = self.connections().unwrap_or_default();
         let now: HashMap<Id, Info> = now.iter().map(|connection| (connection.id, connection.info)).collect();
-        let since = |connection: &Connection| Some(now.get(&connection.id)?.since(&connection.info));
-        let mut counts = SocketCounts { slots: 1, queues, ..SocketCounts::default() };
-        for one in self.before.iter().filter_map(since) {
-            counts.connections += 1;
-            counts.sum.add(&one);
-        }
-        Box::new(counts)
+        let since = |connection: &Connection| Some(now.get(&connection.id)?.since(connection.info));
+        let lasting: Vec<Info> = self.before.iter().filter_map(since).collect();
+        let sum = lasting.iter().copied().fold(Info::default(), Info::plus);
+        Box::new(SocketCounts { connections: lasting.len() as u64, slots: 1, sum, queues })
     }
 }
 
@@ -116,7 +113,7 @@ impl Summed for SocketCounts {
     fn merge(&mut self, other: &SocketCounts) {
         self.connections += other.connections;
         self.slots += other.slots;
-        self.sum.add(&other.sum);
+        self.sum = self.sum.plus(other.sum);
         self.queues.add(&other.queues);
     }
 

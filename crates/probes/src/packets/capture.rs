@@ -6,13 +6,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::libc;
-use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, recvmsg,
-    setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::filter::{Direction, HEADERS, attach, dropped};
+use super::filter::{Direction, HEADERS, dropped, open};
 use super::{Pairing, Timed, parse};
 
 /// Packets wait here while this thread does not run; 4 MiB hold some 10⁴.
@@ -33,11 +30,7 @@ impl Capture {
     ///
     /// Errors: missing permission (CAP_NET_RAW).
     pub(crate) fn start(ports: &[u16], mask: u16) -> io::Result<Capture> {
-        // All protocols, since otherwise outgoing packets are not seen; from IP's header on.
-        let socket =
-            socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
-        attach(&socket, ports, mask, Direction::Both)?;
-        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        let socket = open(ports, mask, Direction::Both)?;
         // More than the system's limit if this user has the privilege; otherwise losses are reported as dropped.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &ROOM);
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::milliseconds(LOOK_MS))?;

@@ -1,9 +1,12 @@
 //! The filter of a packet socket, run by the kernel.
 
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
 
 use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt};
 
 /// Bytes of a packet that the filter passes: both headers with all options.
 pub(super) const HEADERS: usize = 160;
@@ -28,21 +31,27 @@ pub(super) enum Direction {
     Both,
 }
 
-/// Makes the kernel drop all packets except TCP over IPv4 without options with the given ports.
-pub(super) fn attach(socket: &OwnedFd, ports: &[u16], mask: u16, direction: Direction) -> io::Result<()> {
+/// A packet socket with stamps, which the kernel gives packets of TCP over IPv4 without options with the given ports.
+///
+/// Errors: missing permission (CAP_NET_RAW).
+pub(super) fn open(ports: &[u16], mask: u16, direction: Direction) -> io::Result<OwnedFd> {
+    // All protocols, since otherwise outgoing packets are not seen; from IP's header on.
+    let socket =
+        socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
     let program = program(ports, mask, direction);
     let description = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the description and its program outlive the call, which copies them; the length is the
-    // description's own.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const description).cast(),
-            size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    };
+    // The kernel copies the program, which the description points to.
+    set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &description)?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+    Ok(socket)
+}
+
+/// Sets an option that nix does not know.
+pub(super) fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads as many bytes as the value has.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, ptr::from_ref(value).cast(), length) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

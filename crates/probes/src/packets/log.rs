@@ -1,13 +1,12 @@
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::libc;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::filter::{Direction, attach, dropped};
+use super::filter::{Direction, dropped, open, set};
 use super::{Pairing, Timed, parse};
 
 /// Size of a frame, which holds one packet: 80 bytes of the kernel's, then the headers of IPv4 and TCP without options.
@@ -41,21 +40,18 @@ impl PacketLog {
     ///
     /// Errors: missing permission (CAP_NET_RAW); no memory.
     pub fn start(port: u16, mask: u16, packets: usize) -> io::Result<PacketLog> {
-        // All protocols, since otherwise outgoing packets are not seen; from IP's header on.
-        let socket =
-            socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)?;
-        attach(&socket, &[port], mask, Direction::Out)?;
-        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        let socket = open(&[port], mask, Direction::Out)?;
         let blocks = packets.min(MOST).div_ceil(BLOCK / FRAME).max(1);
         let frames = blocks * (BLOCK / FRAME);
-        set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as libc::c_uint,
             tp_block_nr: blocks as libc::c_uint,
             tp_frame_size: FRAME as libc::c_uint,
             tp_frame_nr: frames as libc::c_uint,
         };
-        set(&socket, libc::PACKET_RX_RING, &request)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, of the ring's own length.
         let ring =
@@ -110,15 +106,6 @@ fn stamped(frame: &[u8]) -> Option<(&[u8], u64)> {
     let from = usize::from(u16::from_ne_bytes(frame.get(14..16)?.try_into().ok()?));
     let at_ns = u64::from(word(16)?) * 1_000_000_000 + u64::from(word(20)?);
     Some((frame.get(from..from + length)?, at_ns))
-}
-
-fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads as many bytes as the value has.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length)
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 
 use host::threads::Thread;
+use results::Probes;
 use results::probes::{Counter, ServerCounters};
 
 use super::answer::Numbers;
 use super::metrics::ServiceTimes;
 use super::questioned::ServerReading;
+use crate::instrument::Summed;
 
 /// Responses of all servers, and the kernel's figures of their threads.
 pub(super) struct Moment {
@@ -106,8 +108,8 @@ impl Moment {
     }
 }
 
-impl ServerCounts {
-    pub(super) fn plus(&mut self, other: &ServerCounts) {
+impl Summed for ServerCounts {
+    fn merge(&mut self, other: &ServerCounts) {
         if self.moments == 0 {
             *self = other.clone();
             return;
@@ -125,8 +127,15 @@ impl ServerCounts {
         self.service.add(&other.service);
     }
 
+    fn write_into(&self, into: &mut Probes, _: f64) -> Option<String> {
+        into.server = self.record();
+        None
+    }
+}
+
+impl ServerCounts {
     /// `None` if no slot had two responses.
-    pub(super) fn record(&self) -> Option<ServerCounters> {
+    fn record(&self) -> Option<ServerCounters> {
         (self.moments > 0 && self.elapsed_ns > 0).then(|| ServerCounters {
             observed_s: self.elapsed_ns as f64 / 1e9,
             program: self.program.clone(),
@@ -221,10 +230,10 @@ mod tests {
         let slot = moment(700, &numbers(2.0), 9_000_000, 150)
             .since(&moment(200, &numbers(1.0), 5_000_000, 100), "x".into());
         let mut sum = slot.clone();
-        sum.plus(&slot);
-        sum.plus(&ServerCounts::default());
+        sum.merge(&slot);
+        sum.merge(&ServerCounts::default());
         let mut late = ServerCounts::default();
-        late.plus(&sum);
+        late.merge(&sum);
         assert_eq!(late, sum);
         let record = sum.record().unwrap();
         assert_eq!(

@@ -20,8 +20,9 @@ pub(super) struct Questioned {
     /// `None` after a missing response: a late one would be taken for the next one.
     connection: Option<Connection>,
     question: Question,
-    program: String,
-    metrics: Option<SocketAddr>,
+    pub program: String,
+    /// Where Sphinx tells its metrics.
+    pub metrics: Option<SocketAddr>,
     /// Requests for counters so far, which NGINX counts among its requests.
     questions: f64,
 }
@@ -93,16 +94,8 @@ impl Questioned {
         ))
     }
 
-    pub(super) fn program(&self) -> &str {
-        &self.program
-    }
-
     pub(super) fn is_sphinx(&self) -> bool {
         self.program.starts_with(SPHINX)
-    }
-
-    pub(super) fn has_metrics(&self) -> bool {
-        self.metrics.is_some()
     }
 
     pub(super) fn own_port(&self) -> Option<u16> {

@@ -2,6 +2,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
+use results::Probes;
+
 use super::*;
 
 /// A server that answers each line with the result of `answer` for it and its number, on any number of connections; it

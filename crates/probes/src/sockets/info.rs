@@ -35,26 +35,24 @@ impl Info {
     }
 
     /// The increase since `before`; the current round trip.
-    pub(super) fn since(&self, before: &Info) -> Info {
-        Info {
-            round_trip_us: self.round_trip_us,
-            resent: self.resent.saturating_sub(before.resent),
-            received: self.received.saturating_sub(before.received),
-            sent: self.sent.saturating_sub(before.sent),
-            busy_us: self.busy_us.saturating_sub(before.busy_us),
-            by_window_us: self.by_window_us.saturating_sub(before.by_window_us),
-            by_buffer_us: self.by_buffer_us.saturating_sub(before.by_buffer_us),
-        }
+    pub(super) fn since(self, before: Info) -> Info {
+        Info { round_trip_us: self.round_trip_us, ..self.with(before, u64::saturating_sub) }
     }
 
-    pub(super) fn add(&mut self, other: &Info) {
-        self.round_trip_us += other.round_trip_us;
-        self.resent += other.resent;
-        self.received += other.received;
-        self.sent += other.sent;
-        self.busy_us += other.busy_us;
-        self.by_window_us += other.by_window_us;
-        self.by_buffer_us += other.by_buffer_us;
+    pub(super) fn plus(self, other: Info) -> Info {
+        self.with(other, u64::saturating_add)
+    }
+
+    fn with(self, other: Info, both: impl Fn(u64, u64) -> u64) -> Info {
+        Info {
+            round_trip_us: both(self.round_trip_us, other.round_trip_us),
+            resent: both(self.resent, other.resent),
+            received: both(self.received, other.received),
+            sent: both(self.sent, other.sent),
+            busy_us: both(self.busy_us, other.busy_us),
+            by_window_us: both(self.by_window_us, other.by_window_us),
+            by_buffer_us: both(self.by_buffer_us, other.by_buffer_us),
+        }
     }
 }
 
@@ -81,9 +79,8 @@ mod tests {
             by_buffer_us: 10,
         };
         assert_eq!(info, expect);
-        assert_eq!(info.since(&info), Info { round_trip_us: 35, ..Info::default() });
-        let mut sum = info.since(&Info::default());
-        sum.add(&info);
+        assert_eq!(info.since(info), Info { round_trip_us: 35, ..Info::default() });
+        let sum = info.since(Info::default()).plus(info);
         assert_eq!((sum.resent, sum.received, sum.sent), (4, 2000, 10_000));
         // An old kernel's structure ends before the bytes sent.
         assert_eq!(

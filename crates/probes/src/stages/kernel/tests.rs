@@ -3,6 +3,7 @@
 //! The server times its delays itself, so that a slow machine does not look like an error of the probe; medians are
 //! compared, so that a stall of the host in some of the requests does not either.
 
+use std::any::Any;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -263,7 +264,7 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
     let mut record = Probes::default();
     let seen = seen?;
     let lost = seen.enter(1.0, &mut record);
-    let seen = seen.as_any().downcast_ref::<Seen>().unwrap().clone();
+    let seen = (seen.as_ref() as &dyn Any).downcast_ref::<Seen>().unwrap().clone();
     Some(Observed { seen, stages: record.stages?, lost, planted: stats::median(&planted).unwrap_or(0.0) })
 }
 
@@ -459,7 +460,7 @@ fn a_ring_s_turns_are_told() {
     let planted: Vec<f64> =
         server.thread.join().unwrap().iter().map(|(_, time)| 1e6 * time.as_secs_f64()).collect();
     let Some(seen) = seen else { return };
-    let seen = seen.as_any().downcast_ref::<Seen>().unwrap();
+    let seen = (seen.as_ref() as &dyn Any).downcast_ref::<Seen>().unwrap();
     assert!(seen.by_ring && seen.tells);
     // Half of the requests wait for the others: the third quartile is the median of the waiting half.
     let events = &seen.times[STAGES.iter().position(|name| *name == "event_library").unwrap()];
