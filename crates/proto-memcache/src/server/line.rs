@@ -1,6 +1,6 @@
 use crate::limits;
 use crate::scan::find;
-use crate::server::meta::{self, MetaLine, MetaStore, MetaVerb};
+use crate::server::meta::{self, MetaLine, MetaSet, MetaVerb};
 use crate::server::number;
 use crate::server::parser::CloseReason;
 use crate::server::refusal::Refusal;
@@ -16,7 +16,7 @@ pub(super) enum Line<'b> {
     /// A value follows.
     Value(StoreLine<'b>),
     /// A value follows that belongs to `ms`.
-    MetaValue(MetaStore<'b>),
+    MetaValue(MetaSet<'b>),
     /// It is refused; a value of that length follows, and is to be dropped.
     Drop(Refusal, Reply, usize),
     /// The other side does not speak this protocol.

@@ -85,7 +85,7 @@ pub(super) enum MetaLine<'b> {
     /// The complete request.
     Whole(Meta<'b>),
     /// `ms`: a value follows.
-    Value(MetaStore<'b>),
+    Value(MetaSet<'b>),
     /// It is wrong; a value of that length follows and is to be dropped.
     Refused(Refusal, Option<usize>),
 }
@@ -101,6 +101,10 @@ pub struct MetaSet<'b> {
     pub words: &'b [u8],
     /// The length of the value. Units: bytes.
     pub length: usize,
+    /// The length of the decoded key.
+    pub(super) key_len: usize,
+    /// Whether an opaque token is too long, which is found once the value has a place.
+    pub(super) opaque_too_long: bool,
 }
 
 impl MetaSet<'_> {
@@ -109,22 +113,6 @@ impl MetaSet<'_> {
     pub fn joins(&self) -> bool {
         joins(self.words)
     }
-}
-
-/// `ms` without its value.
-#[derive(Clone, Copy)]
-pub(super) struct MetaStore<'b> {
-    pub(super) key: MetaKey<'b>,
-    /// The length of the decoded key.
-    pub(super) key_len: usize,
-    /// The client's own number, which counts in the item's size.
-    pub(super) flags: u32,
-    /// The flags, to the end of the line.
-    pub(super) words: &'b [u8],
-    /// The length of the value.
-    pub(super) length: usize,
-    /// Whether an opaque token is too long, which is found once the value has a place.
-    pub(super) opaque_too_long: bool,
 }
 
 /// Words, the command and its key among them, that memcached reads.
@@ -171,7 +159,7 @@ pub(super) fn read(verb: MetaVerb, line: &[u8]) -> MetaLine<'_> {
     match length {
         Some(length) => {
             let Checked { key_len, flags, opaque_too_long, .. } = checked;
-            MetaLine::Value(MetaStore { key, key_len, flags, words: rest, length, opaque_too_long })
+            MetaLine::Value(MetaSet { key, key_len, flags, words: rest, length, opaque_too_long })
         }
         None => MetaLine::Whole(Meta { verb, key, arguments: rest, flags_len: rest.len(), data_len: 0 }),
     }

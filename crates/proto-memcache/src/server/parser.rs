@@ -2,7 +2,7 @@ use crate::limits;
 use crate::scan::find;
 use crate::server::MetaFlags;
 use crate::server::line::{self, Line, StoreLine};
-use crate::server::meta::{Meta, MetaSet, MetaStore, MetaVerb};
+use crate::server::meta::{Meta, MetaSet, MetaVerb};
 use crate::server::refusal::Refusal;
 use crate::server::request::Request;
 use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
@@ -121,7 +121,7 @@ impl RequestParser {
         match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
             Line::Whole(request) => self.done(newline + 1, request),
             Line::Value(store) => self.value(newline + 1, store, bytes),
-            Line::MetaValue(store) => self.meta_value(newline + 1, store, bytes),
+            Line::MetaValue(set) => self.meta_value(newline + 1, set, bytes),
             Line::Drop(refusal, reply, length) => {
                 let refused = Request::Refused { refusal, reply, unlink: None };
                 self.done_and_skip(newline + 1, refused, length)
@@ -149,9 +149,7 @@ impl RequestParser {
     ///
     /// A caller that takes the value from there on calls [`put_back`](Self::put_back), and looks for its `\r\n` itself.
     pub fn awaited<'b>(&self, bytes: &'b [u8]) -> Option<(StoreLine<'b>, usize)> {
-        // While waiting for a line, it has searched all bytes received.
-        let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
-        match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
+        match self.awaited_line(bytes)? {
             Line::Value(store) => Some((store, self.searched + 1)),
             _ => None,
         }
@@ -159,13 +157,17 @@ impl RequestParser {
 
     /// The same of `ms`.
     pub fn awaited_meta<'b>(&self, bytes: &'b [u8]) -> Option<(MetaSet<'b>, usize)> {
-        let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
-        match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
-            Line::MetaValue(MetaStore { key, flags, words, length, .. }) => {
-                Some((MetaSet { key, flags, words, length }, self.searched + 1))
-            }
+        match self.awaited_line(bytes)? {
+            Line::MetaValue(set) => Some((set, self.searched + 1)),
             _ => None,
         }
+    }
+
+    /// The line whose value is missing.
+    fn awaited_line<'b>(&self, bytes: &'b [u8]) -> Option<Line<'b>> {
+        // While waiting for a line, it has searched all bytes received.
+        let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
+        Some(line::read(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
     /// Makes the last request unread: it will be parsed again, from its first byte on.
@@ -203,8 +205,8 @@ impl RequestParser {
         self.done(data_end + 2, request)
     }
 
-    fn meta_value<'b>(&mut self, start: usize, store: MetaStore<'b>, bytes: &'b [u8]) -> Parse<'b> {
-        let MetaStore { key, key_len, flags, words, length, opaque_too_long } = store;
+    fn meta_value<'b>(&mut self, start: usize, set: MetaSet<'b>, bytes: &'b [u8]) -> Parse<'b> {
+        let MetaSet { key, key_len, flags, words, length, opaque_too_long } = set;
         let size = limits::item_size(key_len, flags, length);
         if size > self.gathered_max && (size > self.item_max || joins(words)) {
             // An item of this size is allowed, only too long to be joined, so the old value stays.
