@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_was_seen_in_the_window_is_in_the_record() {
         // On a busy machine the probes take long to begin and to end a slot.
-        let trials = [4.0, 8.0, 16.0].into_iter().map(|window_s| {
+        let mut trials = [4.0, 8.0, 16.0].into_iter().map(|window_s| {
             let mut trial = trial(window_s);
             let window = Duration::from_secs_f64(window_s);
             let observer = Observer::start(&"all".parse().unwrap(), own(), window);
@@ -217,7 +217,7 @@ mod tests {
             trial
         });
         let has_slots = |trial: &Trial| trial.probes.as_ref().is_some_and(|probes| probes.slots >= 3);
-        let trial = trials.into_iter().find(has_slots).expect("three slots");
+        let trial = trials.find(has_slots).expect("three slots");
         let probes = trial.probes.unwrap();
         assert_eq!(
             probes.asked,
