@@ -75,17 +75,14 @@ impl Generator {
         let mut process = Process::spawn(generator.process(&generator.spec)?.arg("--resolve"))?;
         let status = process.wait(RESOLVE)?;
         if !status.success() {
-            return Err(Error::Refused {
-                message: last_words(&mut process, status),
-                usage: status.code() == Some(2),
-            });
+            let message = last_words(&mut process, status);
+            return Err(Error::Refused { message, usage: status.code() == Some(2) });
         }
         let lines: Vec<String> = std::iter::from_fn(|| process.next_line(GRACE)).collect();
         let whole = serde_json::from_str(&lines.join("\n")).map_err(|e| e.to_string());
         let read = whole.and_then(|whole| crate::read_spec(whole).map_err(|e| e.to_string()));
-        generator.spec = read.map_err(|e| Error::Refused {
-            message: format!("{} load --resolve printed no specification: {e}", exe.display()),
-            usage: false,
+        generator.spec = read.map_err(|e| {
+            Error::refused(format!("{} load --resolve printed no specification: {e}", exe.display()))
         })?;
         Ok(generator)
     }
@@ -117,13 +114,8 @@ impl Generator {
         interrupt: &Interrupt,
         mut tick: impl FnMut(&[String]),
     ) -> Result<Trial, Error> {
-        let about = || {
-            (
-                file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-                server.record().name.clone(),
-            )
-        };
-        let (id, target) = about();
+        let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let target = server.record().name.clone();
         let process = self.trial(server, (request, stamps), file)?;
         let mut readings = Readings::beside(Nanos(request.span.window.as_nanos() as u64));
         let mut look = |lines: &[String], server: &Server| {
@@ -143,10 +135,9 @@ impl Generator {
                 spec.target.server = server.name().clone();
             }
             let opened = trial.window_opened_monotonic_ns.map(Time);
-            let used = opened.map_or_else(Default::default, |opened| readings.within(opened));
-            let of_window =
-                |(name, window_cpu_s)| ServiceUsage { name, window_cpu_s, ..ServiceUsage::default() };
-            trial.services = used.into_iter().map(of_window).collect();
+            let used = opened.map_or_else(Default::default, |opened| readings.within(opened)).into_iter();
+            let usage = |(name, window_cpu_s)| ServiceUsage { name, window_cpu_s, ..ServiceUsage::default() };
+            trial.services = used.map(usage).collect();
             Ok(trial)
         });
         let _ = std::fs::remove_file(file);
@@ -193,22 +184,15 @@ impl Generator {
                     return Err(Error::Starved { id, target, allowed_s, waited_s });
                 }
                 let last = process.stop(GRACE).map(|ended| ended.stderr).unwrap_or_default();
-                let message = if last.is_empty() {
-                    String::new()
-                } else {
-                    format!("Its last words: {}", last.join("\n  "))
-                };
-                return Err(Error::Stuck { id, target, allowed_s, message });
+                let last = (!last.is_empty()).then(|| format!("Its last words: {}", last.join("\n  ")));
+                return Err(Error::Stuck { id, target, allowed_s, message: last.unwrap_or_default() });
             }
             let mut lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
             for asked in lines.extract_if(.., |line| line.starts_with(WINDOW)) {
-                let Ok(WindowRequest { window: Window { opened_ns, length_ns } }) =
-                    serde_json::from_str(&asked)
-                else {
-                    continue;
-                };
-                // A generator that has just ended reports that by its exit status.
-                let _ = process.write_line(&server.noise_elsewhere(opened_ns, length_ns));
+                if let Ok(WindowRequest { window }) = serde_json::from_str(&asked) {
+                    // A generator that has just ended reports that by its exit status.
+                    let _ = process.write_line(&server.noise_elsewhere(window.opened_ns, window.length_ns));
+                }
             }
             look(&lines, server);
         };
@@ -237,14 +221,11 @@ impl Generator {
 
     /// The process of this specification. It is confined to its processors from its first instruction.
     fn process(&self, spec: &Spec) -> Result<launch::Spec, Error> {
-        let file = self.folder.path().join("spec.json");
-        let text = format!("{:#}\n", spec.to_json());
-        std::fs::write(&file, text).map_err(|e| Error::Refused {
-            message: format!("cannot write {}: {e}; TMPDIR names a folder with room", file.display()),
-            usage: false,
+        let file = self.folder.path().join("spec.json").display().to_string();
+        std::fs::write(&file, format!("{:#}\n", spec.to_json())).map_err(|e| {
+            Error::refused(format!("cannot write {file}: {e}; TMPDIR names a folder with room"))
         })?;
-        let process = launch::Spec::new("generator", &self.exe).args(["load", "--spec"]);
-        let process = process.arg(file.display().to_string());
+        let process = launch::Spec::new("generator", &self.exe).args(["load", "--spec", &file]);
         Ok(match &spec.generator.cpus {
             Some(cpus) => process.cpus(cpus.as_slice().iter().copied()),
             None => process,

@@ -18,17 +18,14 @@ pub struct AgentGenerators {
 impl Generators for AgentGenerators {
     fn spec(&self, task: &Generate, recording: &Path) -> Result<launch::Spec, String> {
         check(task)?;
-        let file = recording.with_file_name("spec.json");
-        std::fs::write(&file, &task.spec).map_err(|e| format!("it cannot write {}: {e}", file.display()))?;
-        let spec = launch::Spec::new("generator", &self.exe).args(["load", "--spec"]);
-        let spec = spec.arg(file.display().to_string());
-        let spec = spec.args(["--share".into(), format!("{}/{}", task.share, task.shares)]);
-        let trial = recording.with_file_name("trial.json");
-        Ok(spec.args(["--start-on-stdin", "--live", "--recording"]).args([
-            recording.display().to_string(),
-            "--trial".into(),
-            trial.display().to_string(),
-        ]))
+        let beside = |name: &str| recording.with_file_name(name).display().to_string();
+        let (file, trial, share) =
+            (beside("spec.json"), beside("trial.json"), format!("{}/{}", task.share, task.shares));
+        std::fs::write(&file, &task.spec).map_err(|e| format!("it cannot write {file}: {e}"))?;
+        let recording = recording.display().to_string();
+        let spec = launch::Spec::new("generator", &self.exe);
+        let spec = spec.args(["load", "--spec", &file, "--share", &share, "--start-on-stdin", "--live"]);
+        Ok(spec.args(["--recording", &recording, "--trial", &trial]))
     }
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {

@@ -1,6 +1,6 @@
 //! Differences between two results apart from the target: reasons for doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use results::{Experiment, Purpose, Trial};
 use serde_json::Value;
@@ -40,11 +40,8 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
     }
     let mut differ = |what, left, right| found.extend(difference(what, left, right, labels));
     differ("QoS target", x.qos.to_string(), y.qos.to_string());
-    differ(
-        "judged figure",
-        format!("{:?} p99", x.qos_basis).to_lowercase(),
-        format!("{:?} p99", y.qos_basis).to_lowercase(),
-    );
+    let [basis_x, basis_y] = [x, y].map(|side| format!("{:?} p99", side.qos_basis).to_lowercase());
+    differ("judged figure", basis_x, basis_y);
     differ("taillight", x.version.clone(), y.version.clone());
     if let (Some(left), Some(right)) = (typical(x, a.target), typical(y, b.target)) {
         differ("window", format!("{} s", left.window_s), format!("{} s", right.window_s));
@@ -55,15 +52,8 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
         // Fields that only one schema has are not differences.
         let same_schema = left.spec.is_some() == right.spec.is_some();
         let (left, right) = (left.configuration(), right.configuration());
-        let set_up = |whole: &Value| whole.get("target").cloned().unwrap_or_default();
-        found.extend(values(
-            "server's ",
-            &set_up(&left),
-            &set_up(&right),
-            &OF_THE_PLACE,
-            !same_schema,
-            labels,
-        ));
+        let [a, b] = [&left, &right].map(|whole| whole.get("target").cloned().unwrap_or_default());
+        found.extend(values("server's ", &a, &b, &OF_THE_PLACE, !same_schema, labels));
         found.extend(values("", &left, &right, &OF_THE_TRIAL, !same_schema, labels));
     }
     found.extend(values("host ", &x.host, &y.host, &VOLATILE, false, labels));
@@ -90,28 +80,19 @@ fn values(prefix: &str, a: &Value, b: &Value, but: &[&str], common: bool, labels
         left.retain(|path, _| right.contains_key(path));
         right.retain(|path, _| left.contains_key(path));
     }
-    let paths: Vec<String> = left
-        .keys()
-        .chain(right.keys())
-        .cloned()
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let paths: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
     let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "–".into());
-    let differing: Vec<String> = paths
-        .iter()
-        .filter(|path| left.get(*path) != right.get(*path))
-        .map(|path| {
+    let mut differing: Vec<String> = paths
+        .into_iter()
+        .filter_map(|path| {
             let (x, y) = (shown(left.get(path)), shown(right.get(path)));
-            format!("{prefix}{path}: {} {x}, {} {y}", labels[0], labels[1])
+            difference(&format!("{prefix}{path}"), x, y, labels)
         })
         .collect();
     let more = differing.len().saturating_sub(LISTED);
-    let mut listed: Vec<String> = differing.into_iter().take(LISTED).collect();
-    if more > 0 {
-        listed.push(format!("{prefix}{more} more facts differ"));
-    }
-    listed
+    differing.truncate(LISTED);
+    differing.extend((more > 0).then(|| format!("{prefix}{more} more facts differ")));
+    differing
 }
 
 /// The leaves of `value` with their paths; a list of plain values is one leaf.
@@ -129,11 +110,8 @@ fn flatten(path: &str, value: &Value, but: &[&str], into: &mut BTreeMap<String, 
             }
         }
         Value::Null => {}
-        Value::String(text) => {
-            into.insert(path.into(), text.clone());
-        }
-        other => {
-            into.insert(path.into(), other.to_string());
+        leaf => {
+            into.insert(path.into(), leaf.as_str().map_or_else(|| leaf.to_string(), str::to_owned));
         }
     }
 }
@@ -151,13 +129,12 @@ fn numbers(cpus: &[usize]) -> String {
 
 /// A command without the parts that change from start to start: the program's path and its port.
 fn command(command: &[String]) -> String {
-    let mut words: Vec<&str> = Vec::new();
-    for (i, word) in command.iter().enumerate() {
-        let after_port = i > 0 && matches!(command[i - 1].as_str(), "-p" | "--port");
-        let name = if i == 0 { word.rsplit('/').next().unwrap_or(word) } else { word.as_str() };
-        words.push(if after_port { "PORT" } else { name });
+    let Some((program, words)) = command.split_first() else { return "not started here".into() };
+    let mut shown = vec![program.rsplit('/').next().unwrap_or(program)];
+    for (before, word) in command.iter().zip(words) {
+        shown.push(if matches!(before.as_str(), "-p" | "--port") { "PORT" } else { word.as_str() });
     }
-    if words.is_empty() { "not started here".into() } else { words.join(" ") }
+    shown.join(" ")
 }
 
 #[cfg(test)]
