@@ -36,29 +36,30 @@ std::string text_of(const char* format, va_list arguments) {
   return text;
 }
 
-/** The keys without a value. */
-std::vector<std::string> missing(const key* keys, bytes* const* values, int count) {
-  std::vector<std::string> texts;
-  for (int at = 0; at < count; at++) {
-    if (!values[at]) texts.emplace_back(keys[at].text);
-  }
-  return texts;
-}
-
-/** One question for one key, or one for many: spans tell them apart. */
+/**
+ * Looks for the keys without a value; returns the indexes of those found. One question for one key, or one for many: spans tell
+ * them apart.
+ */
 template <class Get, class GetMany>
-void fill(request* request, const key* keys, bytes** values, int count, Get get, GetMany get_many) {
-  const std::vector<std::string> wanted = missing(keys, values, count);
+std::vector<int> fill(request* request, const key* keys, bytes** values, int count, Get get, GetMany get_many) {
+  std::vector<std::string> wanted;
+  for (int at = 0; at < count; at++) {
+    if (!values[at]) wanted.emplace_back(keys[at].text);
+  }
   std::map<std::string, std::string> found;
   if (wanted.size() == 1) {
     if (auto value = get(wanted[0])) found[wanted[0]] = std::move(*value);
   } else if (!wanted.empty()) {
     found = get_many(wanted);
   }
+  std::vector<int> filled;
   for (int at = 0; at < count; at++) {
     auto value = found.find(keys[at].text);
-    if (!values[at] && value != found.end()) values[at] = request->keep(std::move(value->second));
+    if (values[at] || value == found.end()) continue;
+    values[at] = request->keep(std::move(value->second));
+    filled.push_back(at);
   }
+  return filled;
 }
 
 }  // namespace
@@ -85,27 +86,22 @@ bool service_fail(service* service, const char* format, ...) {
   return service->guarded([&] { throw std::invalid_argument(text); });
 }
 
-void cache_get(request* request, cache* cache, const key* keys, bytes** values, int count) {
-  auto& core = of<chassis::Cache>(cache);
-  fill(
-      request, keys, values, count, [&](auto& key) { return core.get(key); }, [&](auto& all) { return core.get_many(all); });
-}
-
-void cache_set(cache* cache, const key* keys, bytes* const* values, int count) {
-  chassis::Values all;
-  for (int at = 0; at < count; at++) {
-    if (values[at]) all[keys[at].text] = values[at]->text;
-  }
-  of<chassis::Cache>(cache).set_many(all);
-}
-
-bool store_get(request* request, store* store, const char* table, const key* ids, bytes** values, int count) {
-  auto& core = of<chassis::Store>(store);
+bool find_bytes(request* request, cache* cache, const key* keys, store* store, const char* table, const key* ids, bytes** values,
+                int count) {
+  auto& cached = of<chassis::Cache>(cache);
+  auto& stored = of<chassis::Store>(store);
   const chassis::Column column(table, "data", true);
   return request->guarded([&] {
     fill(
-        request, ids, values, count, [&](auto& id) { return core.get(column, id); },
-        [&](auto& all) { return core.get_many(column, all); });
+        request, keys, values, count, [&](auto& key) { return cached.get(key); },
+        [&](auto& all) { return cached.get_many(all); });
+    chassis::Values fresh;
+    for (int at : fill(
+             request, ids, values, count, [&](auto& id) { return stored.get(column, id); },
+             [&](auto& all) { return stored.get_many(column, all); })) {
+      fresh[keys[at].text] = values[at]->text;
+    }
+    cached.set_many(fresh);
   });
 }
 

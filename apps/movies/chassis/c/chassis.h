@@ -44,13 +44,12 @@ int service_instance(const struct service *service);
 /** Returns false. */
 bool service_fail(struct service *service, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Puts each value found in `values`, at the index of its key; the others stay as they are. A cache that fails has nothing. */
-void cache_get(struct request *request, struct cache *cache, const struct key *keys, struct bytes **values, int count);
-/** Stores the values that are not NULL. */
-void cache_set(struct cache *cache, const struct key *keys, struct bytes *const *values, int count);
-/** The same as `cache_get` with the column `data` of a table, for the values that are NULL. */
-bool store_get(struct request *request, struct store *store, const char *table, const struct key *ids, struct bytes **values,
-               int count);
+/**
+ * Puts each value found in `values`, which are NULL at first, at the index of its key: from the cache, and missing ones from the
+ * column `data` of a table, which then fill the cache. One query each. A cache that fails has nothing.
+ */
+bool find_bytes(struct request *request, struct cache *cache, const struct key *keys, struct store *store, const char *table,
+                const struct key *ids, struct bytes **values, int count);
 
 /** Calls `put` of compose-review with a part that is a number. All parts of one review go to the same instance. */
 bool put_number(struct request *request, struct edge *compose_review, int64_t review_request, enum part_kind kind,

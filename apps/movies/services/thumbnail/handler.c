@@ -16,12 +16,8 @@ static bool read_picture(struct request *request, int64_t movie, struct bytes **
   struct key key, id;
   snprintf(key.text, sizeof key.text, "thumb:%" PRId64, movie);
   snprintf(id.text, sizeof id.text, "t:%" PRId64, movie);
-  cache_get(request, cache, &key, picture, 1);
-  if (*picture) return true;
-  if (!store_get(request, pictures, "pictures", &id, picture, 1)) return false;
-  if (!*picture) return refuse(request, CODE_NOT_FOUND, "movie %" PRId64 " has no thumbnail", movie);
-  cache_set(cache, &key, picture, 1);
-  return true;
+  if (!find_bytes(request, cache, &key, pictures, "pictures", &id, picture, 1)) return false;
+  return *picture || refuse(request, CODE_NOT_FOUND, "movie %" PRId64 " has no thumbnail", movie);
 }
 
 int main(int argc, char **argv) {
