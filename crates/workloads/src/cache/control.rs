@@ -83,6 +83,16 @@ impl ControlError {
         let text = self.to_string();
         text.split_once("; ").map_or(text.clone(), |(fact, _)| fact.into())
     }
+
+    /// The error, if it is of the first read from a server.
+    fn of_read(self) -> ControlError {
+        match self {
+            ControlError::Garbage { server, asked, answer, .. } => {
+                ControlError::NotServing { server, asked, answer }
+            }
+            error => error,
+        }
+    }
 }
 
 /// The protocol of a server before the load.
@@ -220,12 +230,7 @@ impl Control {
             Outcome::Error { .. } => Err(words(&outcome)),
             _ => Ok(()),
         });
-        read.map_err(|error| match error {
-            ControlError::Garbage { server, asked, answer, .. } => {
-                ControlError::NotServing { server, asked, answer }
-            }
-            error => error,
-        })
+        read.map_err(ControlError::of_read)
     }
 
     fn is_resp(&self) -> bool {
@@ -364,20 +369,14 @@ impl Control {
 
     /// Reads the answer to one [`Control::append_set`]. Errors: the item was not stored.
     pub(super) fn stored(&mut self) -> Result<(), ControlError> {
-        let mut refused = None;
-        if self.is_resp() {
-            self.resp_stored(&mut refused)?;
-        } else {
-            self.read(Expect::Stored, SET, |outcome| {
-                if !matches!(outcome, Outcome::Stored) {
-                    refused = Some(words(&outcome));
-                }
-            })?;
-        }
-        match refused {
-            Some(answer) => Err(ControlError::Refused { server: self.server.clone(), answer }),
-            None => Ok(()),
-        }
+        let stored = match self.is_resp() {
+            true => self.resp_stored()?,
+            false => self.read(None, Expect::Stored, SET, |outcome| match outcome {
+                Outcome::Stored => Ok(()),
+                other => Err(words(&other)),
+            })?,
+        };
+        stored.map_err(|answer| ControlError::Refused { server: self.server.clone(), answer })
     }
 
     /// Deletes an item, if there is one.
@@ -408,7 +407,7 @@ impl Control {
         let mut each = |values: Values<'_>| {
             values.iter().for_each(|value| look(keys.binary_search(&value.key).ok(), value.data));
         };
-        self.read(Expect::Values { keys: count }, "get", |outcome| {
+        self.read(None, Expect::Values { keys: count }, "get", |outcome| {
             if let Outcome::Values(values) = outcome {
                 each(values);
             }
@@ -423,23 +422,32 @@ impl Control {
         asked: &'static str,
         look: impl FnOnce(Outcome<'_>) -> Result<T, String>,
     ) -> Result<T, ControlError> {
+        let deadline = self.request(write, asked)?;
+        let found = self.read(Some(deadline), expect, asked, look)?;
+        found.map_err(|answer| self.unexpected(asked, answer))
+    }
+
+    /// Sends one request; returns until when its answer is awaited.
+    fn request(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>),
+        asked: &'static str,
+    ) -> Result<Instant, ControlError> {
         let mut out = Vec::new();
         write(&mut out);
         self.write(&out, asked)?;
-        let mut found = None;
-        let deadline = Some(Instant::now() + PATIENCE);
-        self.read_until(deadline, expect, asked, |outcome| found = Some(look(outcome)))?;
-        match found.expect("read looks at one answer") {
-            Ok(found) => Ok(found),
-            Err(answer) if wants_authentication(answer.as_bytes()) => {
-                Err(ControlError::Authentication { server: self.server.clone() })
-            }
-            Err(answer) => Err(self.unexpected(asked, answer)),
-        }
+        Ok(Instant::now() + PATIENCE)
     }
 
     fn unexpected(&self, asked: &'static str, answer: String) -> ControlError {
-        ControlError::Garbage { server: self.server.clone(), asked, answer, family: self.dialect.family() }
+        let (server, family) = (self.server.clone(), self.dialect.family());
+        match family {
+            _ if !wants_authentication(answer.as_bytes()) => {
+                ControlError::Garbage { server, asked, answer, family }
+            }
+            Family::Memcached => ControlError::Authentication { server },
+            Family::Redis => ControlError::NoLogin { server },
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], asked: &'static str) -> Result<(), ControlError> {
@@ -448,29 +456,20 @@ impl Control {
         written.map_err(|source| self.failed(source, asked))
     }
 
-    /// Reads one answer and shows it to `look`.
-    fn read(
-        &mut self,
-        expect: Expect,
-        asked: &'static str,
-        look: impl FnOnce(Outcome<'_>),
-    ) -> Result<(), ControlError> {
-        self.read_until(None, expect, asked, look)
-    }
-
-    fn read_until(
+    /// Reads one answer as `look` interprets it.
+    fn read<T>(
         &mut self,
         deadline: Option<Instant>,
         expect: Expect,
         asked: &'static str,
-        look: impl FnOnce(Outcome<'_>),
-    ) -> Result<(), ControlError> {
+        look: impl FnOnce(Outcome<'_>) -> T,
+    ) -> Result<T, ControlError> {
         loop {
             match self.parser.parse(expect, &self.received[self.used..]) {
                 Parse::Done { consumed, outcome } => {
-                    look(outcome);
+                    let found = look(outcome);
                     self.used += consumed;
-                    return Ok(());
+                    return Ok(found);
                 }
                 Parse::Malformed(_) => return Err(self.garbage(asked)),
                 Parse::NeedMore { .. } => self.receive(asked, deadline)?,
@@ -486,16 +485,16 @@ impl Control {
         self.received.resize(filled + 64 * 1024, 0);
         let got = self.stream.read(&mut self.received[filled..]);
         self.received.truncate(filled + *got.as_ref().unwrap_or(&0));
-        let family = self.dialect.family();
-        let error = match got {
-            Ok(0) => ControlError::Closed { server: self.server.clone(), asked, family },
+        let source: io::Error = match got {
+            Ok(0) => io::ErrorKind::ConnectionReset.into(),
             Ok(_) if deadline.is_some_and(|deadline| Instant::now() > deadline) => {
-                ControlError::Silent { server: self.server.clone(), asked, family }
+                io::ErrorKind::TimedOut.into()
             }
             Ok(_) => return Ok(()),
             Err(source) if source.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(source) => self.failed(source, asked),
+            Err(source) => source,
         };
+        let error = self.failed(source, asked);
         // A greeting or a message before the close tells more than the close.
         let is_end = matches!(error, ControlError::Closed { .. } | ControlError::Silent { .. });
         Err(if is_end && Peer::of(&self.received).is_some() { self.garbage(asked) } else { error })

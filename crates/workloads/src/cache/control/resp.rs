@@ -1,11 +1,12 @@
 //! The questions to a server of RESP.
 
+use std::io::ErrorKind;
 use std::time::Instant;
 
 use proto_resp::client::cluster::{self, Redirect};
 use proto_resp::client::{self, Parse, Reply, SetOptions};
 
-use super::{Control, ControlError, Dialect, PATIENCE, SET, wants_authentication};
+use super::{Control, ControlError, Dialect, SET, wants_authentication};
 use crate::cache::holdings::Holdings;
 use crate::cache::{Login, Server};
 use crate::peer::excerpt;
@@ -68,12 +69,7 @@ impl Control {
             Reply::Error(text) if cluster && Redirect::of(text).is_some() => Ok(()),
             other => Err(words(other)),
         });
-        read.map_err(|error| match error {
-            ControlError::Garbage { server, asked, answer, .. } => {
-                ControlError::NotServing { server, asked, answer }
-            }
-            error => error,
-        })?;
+        read.map_err(ControlError::of_read)?;
         Ok(version.map(str::to_owned))
     }
 
@@ -128,8 +124,7 @@ impl Control {
                 return Ok(foreign);
             }
             if Instant::now() > deadline {
-                let (server, family) = (self.server.clone(), self.dialect.family());
-                return Err(ControlError::Silent { server, asked: "SCAN", family });
+                return Err(self.failed(ErrorKind::TimedOut.into(), "SCAN"));
             }
             cursor = next;
         }
@@ -153,11 +148,10 @@ impl Control {
         })
     }
 
-    pub(super) fn resp_stored(&mut self, refused: &mut Option<String>) -> Result<(), ControlError> {
-        self.read_resp(None, SET, |reply| {
-            if reply != Reply::Simple(b"OK") {
-                *refused = Some(words(reply));
-            }
+    pub(super) fn resp_stored(&mut self) -> Result<Result<(), String>, ControlError> {
+        self.read_resp(None, SET, |reply| match reply {
+            Reply::Simple(b"OK") => Ok(()),
+            other => Err(words(other)),
         })
     }
 
@@ -182,15 +176,15 @@ impl Control {
         keys.iter().for_each(|key| client::get(&mut out, key));
         self.write(&out, "GET")?;
         for at in 0..keys.len() {
-            let mut wrong = None;
-            self.read_resp(None, "GET", |reply| match reply {
-                Reply::Bulk(value) => look(Some(at), value),
-                Reply::Null => {}
-                other => wrong = Some(words(other)),
+            let read = self.read_resp(None, "GET", |reply| match reply {
+                Reply::Bulk(value) => {
+                    look(Some(at), value);
+                    Ok(())
+                }
+                Reply::Null => Ok(()),
+                other => Err(words(other)),
             })?;
-            if let Some(answer) = wrong {
-                return Err(self.unexpected("GET", answer));
-            }
+            read.map_err(|answer| self.unexpected("GET", answer))?;
         }
         Ok(())
     }
@@ -251,33 +245,24 @@ impl Control {
         asked: &'static str,
         look: impl FnOnce(Reply<'_>) -> Result<T, String>,
     ) -> Result<T, ControlError> {
-        let mut out = Vec::new();
-        write(&mut out);
-        self.write(&out, asked)?;
-        let mut found = None;
-        self.read_resp(Some(Instant::now() + PATIENCE), asked, |reply| found = Some(look(reply)))?;
-        match found.expect("one reply was read") {
-            Ok(found) => Ok(found),
-            Err(answer) if wants_authentication(answer.as_bytes()) => {
-                Err(ControlError::NoLogin { server: self.server.clone() })
-            }
-            Err(answer) => Err(self.unexpected(asked, answer)),
-        }
+        let deadline = self.request(write, asked)?;
+        let found = self.read_resp(Some(deadline), asked, look)?;
+        found.map_err(|answer| self.unexpected(asked, answer))
     }
 
-    fn read_resp(
+    fn read_resp<T>(
         &mut self,
         deadline: Option<Instant>,
         asked: &'static str,
-        look: impl FnOnce(Reply<'_>),
-    ) -> Result<(), ControlError> {
+        look: impl FnOnce(Reply<'_>) -> T,
+    ) -> Result<T, ControlError> {
         debug_assert!(matches!(self.dialect, Dialect::Resp { .. }));
         loop {
             match self.replies.parse(&self.received[self.used..]) {
                 Parse::Done { consumed, reply } => {
-                    look(reply);
+                    let found = look(reply);
                     self.used += consumed;
-                    return Ok(());
+                    return Ok(found);
                 }
                 Parse::Malformed { .. } => return Err(self.garbage(asked)),
                 Parse::NeedMore { .. } => self.receive(asked, deadline)?,
