@@ -271,45 +271,10 @@ fn notes(app: &str) -> String {
     )
 }
 
+/// The values of a chart; of an application that serves files, those of the second file too.
 fn values(serves_files: bool) -> String {
-    let files = "
-# The files that are served.
-files:
-  # The name of a PersistentVolumeClaim that holds them.
-  claim: \"\"
-";
-    format!(
-        "\
-# Written by taillight. What differs from cluster to cluster; how large services are was said when this chart was written.
-
-image:
-  # Where the images are.
-  registry: localhost
-  # Their tag, by --set-string where it is a number. Empty: the chart's appVersion.
-  tag: \"\"
-  # Secrets with credentials for the registry: [{{name: NAME}}].
-  pullSecrets: []
-
-# The one Service that is for those outside.
-entrance:
-  # ClusterIP, NodePort or LoadBalancer.
-  type: ClusterIP
-  port: 80
-
-# Databases.
-stores:
-  # What each asks for, such as 2Gi, by a claim that helm uninstall leaves. Empty: data go with their pod, and begin anew with the next one.
-  size: \"\"
-  # The storage class. Empty: the cluster's default.
-  class: \"\"
-
-# What services know each other by.
-secret:
-  # A Secret that is there already, with the key secret: 64 lower-case hex digits and no end of line. The chart draws none then.
-  existing: \"\"
-{}",
-        if serves_files { files } else { "" }
-    )
+    let files = if serves_files { include_str!("values-files.yaml") } else { "" };
+    [include_str!("values.yaml"), files].concat()
 }
 
 fn schema(serves_files: bool) -> String {
