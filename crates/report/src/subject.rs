@@ -1,8 +1,9 @@
 //! One target with its trials, as the figures and tables see it.
 
-use results::{Experiment, LoadPoint, Peak, Target, Trial, spread};
+use results::{Experiment, LoadPoint, Peak, Trial, spread};
 
 use crate::distinct;
+use crate::measure::Target;
 
 /// The mark on every output of a closed loop.
 pub(crate) const CLOSED: &str = "closed loop";
@@ -22,7 +23,7 @@ pub(crate) struct Subject<'a> {
     /// Its place among the subjects of the page, which fixes its colour, dash and marker.
     pub slot: usize,
     /// The target's record; `None` for trials that name a target the result does not describe.
-    pub target: Option<&'a Target>,
+    pub target: Option<&'a results::Target>,
     /// Every trial with its key in the tooltips.
     pub trials: Vec<(String, &'a Trial)>,
     /// The trials gathered by load.
@@ -65,6 +66,12 @@ impl<'a> Subject<'a> {
         let apart = |point: &LoadPoint| (point.offered_rps - offered_rps).abs();
         let near = || self.points.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)));
         self.points.iter().find(same).or_else(near)
+    }
+
+    /// The highest load that met `target`, or else the highest, and the trial that represents it.
+    pub(crate) fn highest_met(&self, target: &Target) -> Option<(&LoadPoint<'a>, &'a Trial)> {
+        let point = self.points.iter().rfind(|point| target.is_met(point)).or(self.points.last())?;
+        Some((point, point.representative(|trial| target.used(trial))?))
     }
 
     /// The peak throughput under QoS, if it was searched for.

@@ -2,8 +2,7 @@ use maud::{Markup, html};
 use results::{LoadPoint, Trial};
 
 use super::canvas::Anchor;
-use super::frame::{Axis, Frame, Margins, clip, text_width};
-use super::place::place;
+use super::frame::{Axis, Frame, Margins, clip};
 use super::scale::Scale;
 use super::series::{State, subject_class};
 use super::{Canvas, Shape, Size};
@@ -14,13 +13,14 @@ use crate::number;
 use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
-/// One trial's response-time distribution as a line.
-struct Curve<'a> {
-    label: String,
-    class: String,
-    shape: Shape,
-    trial: &'a Trial,
-    key: String,
+/// One trial's distribution as a line.
+pub(super) struct Curve<'a> {
+    pub label: String,
+    pub class: String,
+    pub shape: Shape,
+    pub trial: &'a Trial,
+    /// Pairs of percentile and µs.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// The response-time distribution at chosen loads: one figure with all loads of one subject, or one figure
@@ -40,8 +40,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
         [subject] => {
             let points = choose(&subject.points, 5, meets);
             let curves = points.iter().enumerate().filter_map(|(i, point)| {
-                let label = load_label(point);
-                curve(subject, point, target, label, format!("l{i}"), Shape::of_slot(i))
+                curve(point, target, load_label(point), format!("l{i}"), Shape::of_slot(i))
             });
             let drawing = draw(&curves.collect::<Vec<_>>(), target, tips);
             let title =
@@ -57,7 +56,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
                 @let curves: Vec<Curve> = subjects.iter().filter_map(|subject| {
                     let point = subject.nearest(chosen.share, chosen.offered_rps)?;
                     let (class, shape) = (subject_class(subject.slot), Shape::of_slot(subject.slot));
-                    curve(subject, point, target, clip(subject.name, 18), class, shape)
+                    curve(point, target, clip(subject.name, 18), class, shape)
                 }).collect();
                 (super::half(&title, any_closed(subjects), html! {}, draw(&curves, target, tips)))
             }
@@ -75,7 +74,6 @@ pub(crate) fn load_label(point: &LoadPoint) -> String {
 }
 
 fn curve<'a>(
-    subject: &Subject<'a>,
     point: &LoadPoint<'a>,
     target: &Target,
     label: String,
@@ -83,74 +81,77 @@ fn curve<'a>(
     shape: Shape,
 ) -> Option<Curve<'a>> {
     let trial = point.representative(|trial| target.used(trial)).filter(|trial| !trial.curve.is_empty())?;
-    let key = subject.trials.iter().find(|(_, other)| std::ptr::eq(*other, trial))?.0.clone();
-    Some(Curve { label, class, shape, trial, key: key.replace('t', "d") })
+    let points = supported(trial.all.response_time.count, &trial.curve);
+    Some(Curve { label, class, shape, trial, points })
 }
 
-/// The points of `trial`'s curve with at least 10 samples beyond each.
-fn supported(trial: &Trial) -> Vec<(f64, f64)> {
-    let count = trial.all.response_time.count as f64;
-    let beyond = |percentile: f64| count * (1.0 - percentile / 100.0);
+/// The points of a distribution of `count` samples with at least 10 of them beyond each.
+pub(super) fn supported(count: u64, curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let beyond = |percentile: f64| count as f64 * (1.0 - percentile / 100.0);
     let fit = |(percentile, us): &(f64, f64)| {
-        (0.0..100.0).contains(percentile) && us.is_finite() && (count == 0.0 || beyond(*percentile) >= 9.999)
+        (0.0..100.0).contains(percentile) && us.is_finite() && (count == 0 || beyond(*percentile) >= 9.999)
     };
-    trial.curve.iter().copied().filter(fit).collect()
+    curve.iter().copied().filter(fit).collect()
 }
 
 fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
-    let size = Size::Half;
-    let font = size.font();
-    let mut canvas = Canvas::new(size);
-    let points: Vec<Vec<(f64, f64)>> = curves.iter().map(|curve| supported(curve.trial)).collect();
-    let furthest = points.iter().flatten().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
+    /// Percentiles with a tooltip: a curve has hundreds of points, and these are the common ones.
+    const NAMED: [f64; 14] =
+        [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999];
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let furthest = points().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
     let limit = target.limit_us();
-    let y = Scale::log(points.iter().flatten().map(|(_, us)| *us).chain(limit.map(|us| 1.3 * us)));
-    let labels = curves.iter().map(|curve| text_width(&curve.label, font)).fold(0.0, f64::max);
-    let margins =
-        Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
-    let frame = Frame::new(&canvas, margins, Scale::nines(furthest), y);
-    let x = Axis { title: "percentile", tick: &|percentile| format!("p{}", percentile) };
-    frame.axes(&mut canvas, &x, &Axis { title: "response time", tick: &number::micros_short });
+    let y = Scale::log(points().map(|(_, us)| *us).chain(limit.map(|us| 1.3 * us)));
+    let x_axis = Axis { title: "percentile", tick: &|percentile| format!("p{percentile}") };
+    let y_axis = Axis { title: "response time", tick: &number::micros_short };
+    let corner = limit.map(|us| (target.percentile(), us));
+    plot(curves, (Scale::nines(furthest), x_axis), (y, y_axis), |point| point, corner, &NAMED, tips)
+}
 
-    if let Some(us) = limit {
-        let corner = frame.at(target.percentile(), us);
+/// Curves over two axes, on which `turn` places a percentile and its time, with tooltips at the `named` percentiles.
+/// `corner` is the percentile of the target and its limit.
+pub(super) fn plot(
+    curves: &[Curve],
+    (x, x_axis): (Scale, Axis),
+    (y, y_axis): (Scale, Axis),
+    turn: fn((f64, f64)) -> (f64, f64),
+    corner: Option<(f64, f64)>,
+    named: &[f64],
+    tips: &mut Tips,
+) -> Canvas {
+    let mut canvas = Canvas::new(Size::Half);
+    let margins = Margins::with_names(Size::Half, curves.iter().map(|curve| &curve.label));
+    let frame = Frame::new(&canvas, margins, x, y);
+    frame.axes(&mut canvas, &x_axis, &y_axis);
+    let at = |point: (f64, f64)| {
+        let (x, y) = turn(point);
+        frame.at(x, y)
+    };
+    if let Some(corner) = corner.map(at) {
         canvas.path("level", &[(frame.left, corner.1), corner, (corner.0, frame.bottom)]);
         canvas.text("label level-label", (frame.left + 4.0, corner.1 - 5.0), Anchor::Start, "QoS");
     }
-
     let mut ends = Vec::new();
-    for (curve, points) in curves.iter().zip(&points) {
-        let line = thinned(points.iter().map(|(p, us)| frame.at(*p, *us)).collect());
+    for curve in curves {
+        let line = thinned(curve.points.iter().copied().map(at).collect());
         let invalid = if State::of(&curve.trial.verdict) == State::Invalid { " invalid-line" } else { "" };
         canvas.path(&format!("curve {}{invalid}", curve.class), &line);
         if let Some(end) = line.last() {
             canvas.mark(&curve.class, curve.shape, *end, 3.4);
-            ends.push((curve, *end));
+            ends.push((&curve.class, &curve.label, end.1));
         }
-        hover(&mut canvas, &frame, curve, points, tips);
+        for percentile in named {
+            let Some((_, us)) = curve.points.iter().find(|(at, _)| *at >= percentile - 1e-9) else {
+                continue;
+            };
+            let key = format!("c{}", tips.len());
+            let title = format!("{} · trial {}", curve.label, curve.trial.id);
+            tips.add(&key, title, vec![(format!("p{percentile}"), number::micros(Some(*us)))]);
+            canvas.hover(&key, at((*percentile, *us)));
+        }
     }
-    let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
-    let placed = place(&wanted, &vec![1.25 * font; wanted.len()], frame.top - 0.3 * font, frame.bottom);
-    for ((curve, _), y) in ends.iter().zip(placed) {
-        let x = frame.right + 9.0;
-        canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
-    }
+    frame.name_lines(&mut canvas, &ends);
     canvas
-}
-
-/// Percentiles with a tooltip: a curve has hundreds of points, and these are the common ones.
-const NAMED: [f64; 14] =
-    [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999];
-
-fn hover(canvas: &mut Canvas, frame: &Frame, curve: &Curve, points: &[(f64, f64)], tips: &mut Tips) {
-    for percentile in NAMED {
-        let Some((_, us)) = points.iter().find(|(at, _)| *at >= percentile - 1e-9) else { continue };
-        let key = format!("{}-{percentile}", curve.key);
-        let title = format!("{} · trial {}", curve.label, curve.trial.id);
-        let label = format!("p{percentile}");
-        tips.add(&key, title, vec![(label, number::micros(Some(*us)))]);
-        canvas.hover(&key, frame.at(percentile, *us));
-    }
 }
 
 /// `points` without those closer than half a pixel to the previous one, which would be invisible.

@@ -1,6 +1,7 @@
-use super::Canvas;
 use super::canvas::Anchor;
+use super::place::place;
 use super::scale::Scale;
+use super::{Canvas, Size};
 
 /// The plot area of a drawing with its two axes.
 pub(crate) struct Frame {
@@ -25,6 +26,15 @@ pub(crate) struct Margins {
     pub right: f64,
     pub top: f64,
     pub bottom: f64,
+}
+
+impl Margins {
+    /// Room for both axes, and on the right for the names of lines.
+    pub(crate) fn with_names<'a>(size: Size, names: impl Iterator<Item = &'a String>) -> Margins {
+        let font = size.font();
+        let widest = names.map(|name| text_width(name, font)).fold(0.0, f64::max);
+        Margins { left: 54.0, right: widest + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 }
+    }
 }
 
 impl Frame {
@@ -57,6 +67,17 @@ impl Frame {
         canvas.text("axis-title", (2.0, font), Anchor::Start, y.title);
         let under = self.bottom + 8.0 + 2.4 * font;
         canvas.text("axis-title", ((self.left + self.right) / 2.0, under), Anchor::Middle, x.title);
+    }
+
+    /// Names lines at their ends: class, name, and the height of the end.
+    pub(crate) fn name_lines(&self, canvas: &mut Canvas, ends: &[(&String, &String, f64)]) {
+        let font = canvas.size.font();
+        let wanted: Vec<f64> = ends.iter().map(|(.., end)| *end).collect();
+        let placed = place(&wanted, &vec![1.25 * font; wanted.len()], self.top - 0.3 * font, self.bottom);
+        for ((class, name, _), y) in ends.iter().zip(placed) {
+            let at = (self.right + 9.0, y + 0.35 * font);
+            canvas.text(&format!("label {class}"), at, Anchor::Start, name);
+        }
     }
 }
 

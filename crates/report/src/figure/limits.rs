@@ -44,10 +44,7 @@ fn within(subjects: &[Subject], subject: &Subject) -> Markup {
 
 /// The time of each operation by tier, at the highest load that met the target.
 fn tiers(subject: &Subject, target: &Target) -> Markup {
-    let highest = subject.points.iter().rfind(|point| target.is_met(point)).or(subject.points.last());
-    let Some((point, trial)) = highest.and_then(|p| Some((p, p.representative(|t| target.used(t))?))) else {
-        return html! {};
-    };
+    let Some((point, trial)) = subject.highest_met(target) else { return html! {} };
     let bars: Vec<Bar> = trial.operations.iter().filter_map(bar).collect();
     if bars.is_empty() {
         return html! {};

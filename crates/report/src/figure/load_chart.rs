@@ -54,13 +54,8 @@ impl LoadChart<'_> {
         let font = size.font();
         let top = Self::top_load(&self.series, &self.bands);
         let rows = self.band_rows(&canvas, 54.0);
-        let labels = self.series.iter().map(|series| text_width(&series.label, font));
-        let margins = Margins {
-            left: 54.0,
-            right: (labels.fold(0.0, f64::max) + 16.0).max(14.0),
-            top: 2.0 * font + 8.0 + rows as f64 * 1.35 * font,
-            bottom: 3.0 * font + 10.0,
-        };
+        let mut margins = Margins::with_names(size, self.series.iter().map(|series| &series.label));
+        margins.top += rows as f64 * 1.35 * font;
         let frame = Frame::new(&canvas, margins, Scale::linear(1.04 * top), self.y.clone());
         let (unit, name) = self.unit.axis(top);
         let x_title = format!("offered load ({name})");
@@ -144,21 +139,9 @@ impl LoadChart<'_> {
     }
 
     fn line_labels(&self, canvas: &mut Canvas, frame: &Frame) {
-        let font = canvas.size.font();
         let named = self.series.iter().filter(|series| !series.label.is_empty());
-        let ends: Vec<(&Series, f64)> =
-            named.filter_map(|series| Some((series, frame.y.at(series.last()?)))).collect();
-        let wanted: Vec<f64> = ends.iter().map(|(_, end)| *end).collect();
-        let heights = vec![1.25 * font; wanted.len()];
-        let placed = place(&wanted, &heights, frame.top - 0.3 * font, frame.bottom);
-        let x = frame.right + 9.0;
-        for ((series, _), y) in ends.iter().zip(placed) {
-            canvas.text(
-                &format!("label {}", series.class),
-                (x, y + 0.35 * font),
-                Anchor::Start,
-                &series.label,
-            );
-        }
+        let ends =
+            named.filter_map(|series| Some((&series.class, &series.label, frame.y.at(series.last()?))));
+        frame.name_lines(canvas, &ends.collect::<Vec<_>>());
     }
 }

@@ -4,15 +4,14 @@ use maud::{Markup, html};
 use results::{DistributionPoint, LoadPoint, Operation, Purpose, Trial};
 use units::{SESSION_PERCENTILE, SessionFigure};
 
-use super::canvas::Anchor;
-use super::distribution::load_label;
-use super::frame::{Axis, Frame, Margins, clip, text_width};
+use super::distribution::{Curve, load_label, plot, supported};
+use super::frame::{Axis, Frame, Margins, clip};
 use super::load_chart::{Level, LoadChart};
 use super::panel::{Line, Panel, line_chart, name_ends, over_time, tiles, whole};
-use super::place::place;
 use super::scale::Scale;
-use super::series::{Series, State, subject_class};
+use super::series::{Series, subject_class};
 use super::{Canvas, Shape, Size, latency};
+use crate::distinct;
 use crate::load::LoadUnit;
 use crate::load_point::choose;
 use crate::measure::{Measure, Target};
@@ -20,8 +19,6 @@ use crate::number;
 use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
-/// Percentiles of a distribution with a tooltip.
-const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
 /// The percentiles that are kept of an operation.
 const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// The looks of operations; if there are more, shapes tell them apart.
@@ -156,16 +153,6 @@ pub(super) fn against_load(
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
-/// One trial's distribution as a line.
-struct Curve<'a> {
-    label: String,
-    class: String,
-    shape: Shape,
-    trial: &'a Trial,
-    /// Pairs of percentile and µs.
-    points: Vec<(f64, f64)>,
-}
-
 /// The shares of sessions, or of stalls, that took no longer than a time: a figure for each distribution that can be judged.
 fn distributions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let caption =
@@ -189,9 +176,7 @@ fn curves<'a>(subjects: &[Subject<'a>], target: &Target, figure: SessionFigure) 
     let curve = |point: &LoadPoint<'a>, label: String, class: String, shape: Shape| {
         let trial = point.representative(|trial| target.used(trial))?;
         let of = trial.distribution(figure.name)?;
-        let beyond = |percentile: f64| of.count as f64 * (1.0 - percentile / 100.0);
-        let points: Vec<(f64, f64)> =
-            of.curve.iter().copied().filter(|(p, us)| beyond(*p) >= 9.999 && us.is_finite()).collect();
+        let points = supported(of.count, &of.curve);
         (points.len() > 1).then_some(Curve { label, class, shape, trial, points })
     };
     match subjects {
@@ -213,62 +198,29 @@ fn curves<'a>(subjects: &[Subject<'a>], target: &Target, figure: SessionFigure) 
 }
 
 fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut Tips) -> Canvas {
-    let size = Size::Half;
-    let font = size.font();
-    let mut canvas = Canvas::new(size);
+    /// Percentiles with a tooltip.
+    const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
     let times = curves.iter().flat_map(|curve| &curve.points).map(|(_, us)| *us);
-    let x = Scale::log(times.chain(limit.map(|us| 1.3 * us)).collect::<Vec<_>>().into_iter());
-    let labels = curves.iter().map(|curve| text_width(&curve.label, font)).fold(0.0, f64::max);
-    let margins =
-        Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
-    let frame = Frame::new(&canvas, margins, x, Scale::linear(100.0));
-    let share = |percent: f64| format!("{} %", number::short(percent));
+    let x = Scale::log(times.chain(limit.map(|us| 1.3 * us)));
     let x_axis = Axis { title: figure.words, tick: &number::micros_short };
-    frame.axes(&mut canvas, &x_axis, &Axis { title: "share", tick: &share });
-    if let Some(us) = limit {
-        let corner = frame.at(us, SESSION_PERCENTILE);
-        canvas.path("level", &[(frame.left, corner.1), corner, (corner.0, frame.bottom)]);
-        canvas.text("label level-label", (frame.left + 4.0, corner.1 - 5.0), Anchor::Start, "QoS");
-    }
-    let mut ends = Vec::new();
-    for curve in curves {
-        let line: Vec<(f64, f64)> =
-            curve.points.iter().map(|(percentile, us)| frame.at(*us, *percentile)).collect();
-        let invalid = if State::of(&curve.trial.verdict) == State::Invalid { " invalid-line" } else { "" };
-        canvas.path(&format!("curve {}{invalid}", curve.class), &line);
-        if let Some(end) = line.last() {
-            canvas.mark(&curve.class, curve.shape, *end, 3.4);
-            ends.push((curve, *end));
-        }
-        for percentile in NAMED {
-            let Some((_, us)) = curve.points.iter().find(|(at, _)| *at >= percentile - 1e-9) else {
-                continue;
-            };
-            let key = format!("c{}", tips.len());
-            let title = format!("{} · trial {}", curve.label, curve.trial.id);
-            tips.add(&key, title, vec![(format!("p{percentile}"), number::micros(Some(*us)))]);
-            canvas.hover(&key, frame.at(*us, percentile));
-        }
-    }
-    let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
-    let placed = place(&wanted, &vec![1.25 * font; wanted.len()], frame.top - 0.3 * font, frame.bottom);
-    for ((curve, _), y) in ends.iter().zip(placed) {
-        let x = frame.right + 9.0;
-        canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
-    }
-    canvas
+    let y_axis = Axis { title: "share", tick: &|percent| format!("{} %", number::short(percent)) };
+    let corner = limit.map(|us| (SESSION_PERCENTILE, us));
+    plot(
+        curves,
+        (x, x_axis),
+        (Scale::linear(100.0), y_axis),
+        |(percentile, us)| (us, percentile),
+        corner,
+        &NAMED,
+        tips,
+    )
 }
 
 /// The names of the subject's operations for which `has` is true, in order.
 pub(super) fn named(subject: &Subject, has: impl Fn(&Operation) -> bool) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
     let operations = subject.trials.iter().flat_map(|(_, trial)| &trial.operations);
-    for operation in operations.filter(|operation| has(operation)) {
-        if !names.contains(&operation.name) {
-            names.push(operation.name.clone());
-        }
-    }
-    names
+    let names = operations.filter(|operation| has(operation)).map(|operation| &operation.name);
+    distinct(names).into_iter().cloned().collect()
 }
 
 /// A measure for each of these operations, each with its own look.
@@ -312,33 +264,26 @@ fn operations_against_load(subjects: &[Subject]) -> Markup {
 /// The percentiles of each operation, such as the rungs of a video, at the highest load that met the target.
 fn operations(subjects: &[Subject], target: &Target) -> Markup {
     let [subject] = subjects else { return html! {} };
-    let highest = subject.points.iter().rfind(|point| target.is_met(point)).or(subject.points.last());
-    let Some((point, trial)) = highest.and_then(|p| Some((p, p.representative(|t| target.used(t))?))) else {
-        return html! {};
-    };
+    let Some((point, trial)) = subject.highest_met(target) else { return html! {} };
     let line = |operation: &'_ Operation| -> Vec<(f64, f64)> {
         let at = |percentile: f64| Some((percentile, operation.response_time.percentile_us(percentile)??));
         OF_OPERATION.into_iter().filter_map(at).collect()
     };
-    let all: Vec<(&str, Vec<(f64, f64)>)> = trial
+    let all: Vec<(&String, Vec<(f64, f64)>)> = trial
         .operations
         .iter()
         .filter(|operation| !operation.follow_up)
-        .map(|operation| (operation.name.as_str(), line(operation)))
+        .map(|operation| (&operation.name, line(operation)))
         .filter(|(_, points)| points.len() > 1)
         .collect();
     if all.len() < 2 || trial.sessions.is_none() {
         return html! {};
     }
-    let size = Size::Half;
-    let font = size.font();
-    let mut canvas = Canvas::new(size);
+    let mut canvas = Canvas::new(Size::Half);
     let values = || all.iter().flat_map(|(_, points)| points);
     let y = Scale::log(values().map(|(_, us)| *us));
     let furthest = values().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
-    let labels = all.iter().map(|(name, _)| text_width(name, font)).fold(0.0, f64::max);
-    let margins =
-        Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
+    let margins = Margins::with_names(Size::Half, all.iter().map(|(name, _)| *name));
     let frame = Frame::new(&canvas, margins, Scale::nines(furthest), y);
     let x_axis = Axis { title: "percentile", tick: &|percentile| format!("p{percentile}") };
     frame.axes(&mut canvas, &x_axis, &Axis { title: "response time", tick: &number::micros_short });
@@ -349,7 +294,7 @@ fn operations(subjects: &[Subject], target: &Target) -> Markup {
             points.iter().map(|(percentile, us)| frame.at(*percentile, *us)).collect();
         canvas.path(&format!("curve {class}"), &line);
         line.iter().for_each(|at| canvas.mark(&class, Shape::of_slot(i), *at, 3.4));
-        ends.push((class, *name, line.last().map(|end| end.1)));
+        ends.push((class, name.as_str(), line.last().map(|end| end.1)));
     }
     let ends = ends.iter().map(|(class, name, end)| (class.as_str(), *name, *end)).collect();
     name_ends(&mut canvas, &frame, ends);
