@@ -43,14 +43,12 @@ const (
 )
 
 func outcomeOf(err error) outcome {
-	var no *idl.Refused
-	var spent DeadlineSpent
 	switch {
 	case err == nil:
 		return ok
-	case errors.As(err, &no):
+	case errors.As(err, new(*idl.Refused)):
 		return refused
-	case errors.As(err, &spent), isTimeout(err):
+	case errors.As(err, new(DeadlineSpent)), isTimeout(err):
 		return deadline
 	}
 	return failed

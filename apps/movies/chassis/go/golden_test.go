@@ -208,7 +208,7 @@ func TestTokens(t *testing.T) {
 	}
 	now := time.Unix(v.Now, 0)
 	for _, good := range v.Good {
-		user, err := tokens.User(good.Token, now)
+		user, _, err := tokens.Parts(good.Token, now)
 		if err != nil || user != good.User {
 			t.Errorf("%s: %d, %v", good.Token, user, err)
 		}
@@ -221,7 +221,7 @@ func TestTokens(t *testing.T) {
 	}
 	for _, bad := range v.Bad {
 		var refused *idl.Refused
-		if _, err := tokens.User(bad.Token, now); !errors.As(err, &refused) || refused.Code != idl.Code_UNAUTHORIZED {
+		if _, _, err := tokens.Parts(bad.Token, now); !errors.As(err, &refused) || refused.Code != idl.Code_UNAUTHORIZED {
 			t.Errorf("%s: %v", bad.Why, err)
 		}
 	}

@@ -73,26 +73,6 @@ func TestClockIsMonotonicOne(t *testing.T) {
 	}
 }
 
-func TestBudget(t *testing.T) {
-	b := newBudget()
-	retries := 0
-	for b.spend() {
-		retries++
-	}
-	if retries != 10 {
-		t.Errorf("%d retries at first, want 10", retries)
-	}
-	for range 1000 {
-		b.earn()
-		if b.spend() {
-			retries++
-		}
-	}
-	if retries != 110 {
-		t.Errorf("%d retries for 1000 calls, want 110", retries)
-	}
-}
-
 func TestConnectionToASilentDatabaseIsGivenUp(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -136,12 +136,6 @@ func isAlive(c net.Conn) bool {
 	return err == nil && alive
 }
 
-// await waits until an answer can be read.
-func (c *connection) await() error {
-	_, err := c.reader.Peek(1)
-	return err
-}
-
 // asLost sorts errors of a socket into spent time and connections that are of no more use.
 func asLost(name string, err error) error {
 	switch {

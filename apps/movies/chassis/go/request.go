@@ -3,6 +3,7 @@ package chassis
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -50,19 +51,15 @@ func left(ctx context.Context) time.Duration {
 
 // parseTimes takes `queue,application,cpu` of an answer: three numbers of up to 18 digits. Units: ns.
 func parseTimes(text string) (times [3]int64, ok bool) {
-	part, digits := 0, 0
-	for at := 0; at < len(text); at++ {
-		switch c := text[at]; {
-		case c >= '0' && c <= '9' && digits < 18:
-			times[part] = times[part]*10 + int64(c-'0')
-			digits++
-		case c == ',' && digits > 0 && part < 2:
-			part, digits = part+1, 0
-		default:
+	parts := strings.Split(text, ",")
+	for at, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err != nil || len(part) > 18 || at > 2 {
 			return times, false
 		}
+		times[at] = int64(n)
 	}
-	return times, part == 2 && digits > 0
+	return times, len(parts) == 3
 }
 
 // parseDecimal takes 1 to 9 digits, so that no sum of them overflows.

@@ -41,17 +41,8 @@ type server struct {
 	work sync.WaitGroup
 
 	mutex    sync.Mutex
-	peers    map[*peer]bool
+	peers    map[net.Conn]bool
 	draining bool
-}
-
-type peer struct{ net.Conn }
-
-// closeRead leaves the bytes already received readable, followed by the end of the stream.
-func (p *peer) closeRead() {
-	if one, is := p.Conn.(interface{ CloseRead() error }); is {
-		_ = one.CloseRead() // An error means that it is closed already.
-	}
 }
 
 func listen(s *Service, p Processor) (*server, error) {
@@ -61,7 +52,7 @@ func listen(s *Service, p Processor) (*server, error) {
 	}
 	return &server{
 		service: s, processor: p, listener: listener,
-		places: make(chan struct{}, s.Config.Threads), peers: map[*peer]bool{},
+		places: make(chan struct{}, s.Config.Threads), peers: map[net.Conn]bool{},
 	}, nil
 }
 
@@ -77,20 +68,19 @@ func (s *server) acceptAll() {
 			time.Sleep(10 * time.Millisecond) // Descriptors do not come back at once.
 			continue
 		}
-		p := &peer{conn}
-		if !s.add(p) {
+		if !s.add(conn) {
 			conn.Close()
 			continue
 		}
 		s.service.counters.connections.Add(1)
 		go func() {
-			defer s.remove(p)
-			s.serve(p)
+			defer s.remove(conn)
+			s.serve(conn)
 		}()
 	}
 }
 
-func (s *server) add(p *peer) bool {
+func (s *server) add(peer net.Conn) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if len(s.peers) >= mostPeers {
@@ -100,24 +90,24 @@ func (s *server) add(p *peer) bool {
 	if s.draining {
 		return false
 	}
-	s.peers[p] = true
+	s.peers[peer] = true
 	s.work.Add(1)
 	return true
 }
 
-func (s *server) remove(p *peer) {
+func (s *server) remove(peer net.Conn) {
 	s.mutex.Lock()
-	delete(s.peers, p)
+	delete(s.peers, peer)
 	s.mutex.Unlock()
-	p.Close()
+	peer.Close()
 	s.work.Done()
 }
 
-func (s *server) serve(p *peer) {
-	reader := bufio.NewReaderSize(p, 16<<10)
+func (s *server) serve(peer net.Conn) {
+	reader := bufio.NewReaderSize(peer, 16<<10)
 	for {
 		body, err := readFrame(reader)
-		x := &exchange{server: s, peer: p}
+		x := &exchange{server: s, peer: peer}
 		x.span.stamps[0] = Now()
 		if err == nil {
 			err = x.parse(body)
@@ -136,8 +126,9 @@ func (s *server) end() {
 	s.mutex.Lock()
 	s.draining = true
 	s.listener.Close()
-	for p := range s.peers {
-		p.closeRead()
+	for peer := range s.peers {
+		// Leaves the bytes already received readable, followed by the end of the stream. An error means that it is closed already.
+		_ = peer.(*net.TCPConn).CloseRead()
 	}
 	s.mutex.Unlock()
 	done := make(chan struct{})
@@ -155,7 +146,7 @@ func (s *server) end() {
 // exchange is one request and its answer.
 type exchange struct {
 	server *server
-	peer   *peer
+	peer   net.Conn
 	frame  frame
 	head   head
 	// -1: of the chassis, or none.
@@ -194,7 +185,8 @@ func (x *exchange) parse(body []byte) (err error) {
 func (x *exchange) run() bool {
 	if x.method < 0 {
 		// The chassis' own methods take no time, and are answered however busy the service is.
-		return x.process(context.Background()) && x.answer(ok, 0)
+		_, sound := x.call(context.Background())
+		return sound && x.answer(ok, 0)
 	}
 	s := x.server
 	if !s.enter() {
@@ -209,7 +201,7 @@ func (x *exchange) run() bool {
 	result, sound := x.handle()
 	cpu = threadCPU() - cpu
 	runtime.UnlockOSThread()
-	s.leave()
+	<-s.places
 	return sound && x.answer(result, cpu)
 }
 
@@ -229,8 +221,6 @@ func (s *server) enter() bool {
 	return true
 }
 
-func (s *server) leave() { <-s.places }
-
 func (x *exchange) handle() (result outcome, sound bool) {
 	spent := time.Duration(x.span.stamps[1] - x.span.stamps[0])
 	if spent >= x.given {
@@ -241,43 +231,27 @@ func (x *exchange) handle() (result outcome, sound bool) {
 	defer cancel()
 	var err error
 	if err, sound = x.call(ctx); !sound {
-		x.server.service.counters.badFrames.Add(1)
 		return failed, false
 	}
-	result = outcomeOf(err)
-	switch {
-	case result == deadline:
+	switch result = outcomeOf(err); result {
+	case deadline:
 		var said DeadlineSpent
 		if !errors.As(err, &said) {
 			said = DeadlineSpent(firstLine(err.Error()))
 		}
 		x.refuse(said.Error())
-	case result == failed:
-		var unavailable Unavailable
-		var overloaded Overloaded
-		if errors.As(err, &unavailable) {
-			x.refuse(unavailable.Error())
-			break
+	case failed:
+		what := err.Error()
+		if !errors.As(err, new(Unavailable)) && !errors.As(err, new(Overloaded)) {
+			x.server.service.Log.Error("a handler failed", "method", x.head.name, "error", what)
+			what = "internal: " + what
 		}
-		if errors.As(err, &overloaded) {
-			x.refuse(overloaded.Error())
-			break
-		}
-		x.server.service.Log.Error("a handler failed", "method", x.head.name, "error", err.Error())
-		x.refuse("internal: " + err.Error())
+		x.refuse(what)
 	}
 	return result, true
 }
 
-func (x *exchange) process(ctx context.Context) bool {
-	_, sound := x.call(ctx)
-	if !sound {
-		x.server.service.counters.badFrames.Add(1)
-	}
-	return sound
-}
-
-// call returns the handler's error; `sound` is false if the arguments could not be decoded.
+// call returns the handler's error; `sound` is false if the arguments could not be decoded, which counts as a bad frame.
 func (x *exchange) call(ctx context.Context) (err error, sound bool) {
 	function, known := x.server.processor.GetProcessorFunction(x.head.name)
 	if !known {
@@ -290,7 +264,9 @@ func (x *exchange) call(ctx context.Context) (err error, sound bool) {
 		}
 	}()
 	in := newProtocol(x.head.body)
-	sound, err = function.Process(ctx, x.head.sequence, in, x.out)
+	if sound, err = function.Process(ctx, x.head.sequence, in, x.out); !sound {
+		x.server.service.counters.badFrames.Add(1)
+	}
 	x.span.stamps[2], x.span.stamps[3] = in.decoded, x.out.answered
 	return err, sound
 }
@@ -323,7 +299,7 @@ func (x *exchange) answer(result outcome, cpu int64) bool {
 	}
 	x.peer.SetWriteDeadline(time.Now().Add(longestWrite))
 	parts := net.Buffers{before, message}
-	_, err := parts.WriteTo(x.peer.Conn)
+	_, err := parts.WriteTo(x.peer)
 	if x.method >= 0 && x.request.sampled() {
 		x.span.stamps[5] = Now()
 		x.span.kind, x.span.method, x.span.outcome, x.span.cpuNS = serverSpan, uint16(x.method), result, cpu

@@ -36,12 +36,6 @@ func (t *Tokens) Make(user, expires int64) string {
 	return text + "." + t.mac(text)
 }
 
-// User is whose token it is. Errors: *idl.Refused.
-func (t *Tokens) User(token string, now time.Time) (int64, error) {
-	user, _, err := t.Parts(token, now)
-	return user, err
-}
-
 // Parts are the user and the expiry of a token. Errors: *idl.Refused.
 func (t *Tokens) Parts(token string, now time.Time) (user, expires int64, err error) {
 	parts := tokenForm.FindStringSubmatch(token)

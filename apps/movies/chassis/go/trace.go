@@ -1,9 +1,11 @@
 package chassis
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 )
 
 // Trace is the content of a request header `traceparent`.
@@ -18,26 +20,13 @@ func parseTrace(text string) (t Trace, ok bool) {
 	if len(text) != 55 || text[:3] != "00-" || text[35] != '-' || text[52] != '-' {
 		return Trace{}, false
 	}
-	for _, c := range []byte(text) {
-		if c >= 'A' && c <= 'F' {
-			return Trace{}, false
-		}
-	}
-	var span [8]byte
-	var flags [1]byte
-	if _, err := hex.Decode(t.ID[:], []byte(text[3:35])); err != nil {
+	bytes, err := hex.DecodeString(text[3:35] + text[36:52] + text[53:])
+	if err != nil || strings.ContainsAny(text, "ABCDEF") {
 		return Trace{}, false
 	}
-	if _, err := hex.Decode(span[:], []byte(text[36:52])); err != nil {
-		return Trace{}, false
-	}
-	if _, err := hex.Decode(flags[:], []byte(text[53:])); err != nil {
-		return Trace{}, false
-	}
-	for _, b := range span {
-		t.Span = t.Span<<8 | uint64(b)
-	}
-	t.Sampled = flags[0]&1 == 1
+	copy(t.ID[:], bytes)
+	t.Span = binary.BigEndian.Uint64(bytes[16:])
+	t.Sampled = bytes[24]&1 == 1
 	return t, t.Span != 0 && t.ID != [16]byte{}
 }
 

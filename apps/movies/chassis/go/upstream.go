@@ -35,7 +35,6 @@ type Upstream struct {
 type edge struct {
 	method            string
 	calls, errors, ns atomic.Int64
-	budget            *budget
 	// Of all calls: time seen here, and the callee's times from its answers.
 	wall, queue, application, cpu histogram
 }
@@ -62,7 +61,7 @@ func (s *Service) Upstream(name string) (*Upstream, error) {
 		u.replicas = append(u.replicas, newPool(address))
 	}
 	for _, method := range r.methods {
-		u.edges[method] = &edge{method: method, budget: newBudget()}
+		u.edges[method] = &edge{method: method}
 	}
 	s.upstreams = append(s.upstreams, u)
 	return u, nil
@@ -91,12 +90,15 @@ func (u *Upstream) Call(ctx context.Context, method string, args, result thrift.
 	c := &call{upstream: u, edge: e, request: requestOf(ctx), args: args, result: result}
 	c.span.kind, c.span.peer, c.span.method = clientSpan, u.row.id, uint16(slices.Index(u.row.methods, method))
 	c.span.stamps[0] = Now()
+	if c.request.sampled() {
+		c.span.span = newSpanID()
+	}
 	if u.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, u.limit)
 		defer cancel()
 	}
-	err := c.runUnlessOpen(ctx)
+	err := c.run(ctx)
 	c.end(err)
 	return thrift.ResponseMeta{}, err
 }
@@ -118,44 +120,21 @@ type call struct {
 	// Queue, application and processor time of the callee, from the answer; valid if hasTimes.
 	times    [3]int64
 	hasTimes bool
-	// Whether a connection could not be made, or broke.
-	isLost bool
-}
-
-func (c *call) runUnlessOpen(ctx context.Context) error {
-	breaker := c.upstream.breaker
-	admitted, isTry := breaker.admits(time.Now())
-	if !admitted {
-		return Unavailable(c.upstream.name + ": it timed out repeatedly, and is not asked for a while")
-	}
-	err := c.run(ctx)
-	var spent DeadlineSpent
-	isSpent, isSent := errors.As(err, &spent), c.span.stamps[3] > 0
-	// What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
-	if isSent || c.isLost && !isSpent {
-		breaker.ended(isSpent, isTry, time.Now())
-	}
-	return err
 }
 
 func (c *call) run(ctx context.Context) error {
-	name := c.upstream.name
-	c.edge.budget.earn()
-	if c.request.sampled() {
-		c.span.span = newSpanID()
+	name, breaker := c.upstream.name, c.upstream.breaker
+	admitted, isTry := breaker.admits(time.Now())
+	if !admitted {
+		return Unavailable(name + ": it timed out repeatedly, and is not asked for a while")
 	}
 	err := c.attempt(ctx)
-	var lost connectionLost
-	c.isLost = errors.As(err, &lost)
-	if c.isLost && slices.Contains(idempotent, c.edge.method) && left(ctx) > 0 && c.edge.budget.spend() {
-		c.upstream.service.counters.retries.Add(1)
-		c.span.flags |= wasRetried
-		err = c.attempt(ctx)
+	isSpent, isSent := errors.As(err, new(DeadlineSpent)), c.span.stamps[3] > 0
+	// What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
+	if isSent || !isSpent && errors.As(err, new(connectionLost)) {
+		breaker.ended(isSpent, isTry, time.Now())
 	}
-	var spent DeadlineSpent
-	var unavailable Unavailable
-	var overloaded Overloaded
-	if err == nil || errors.As(err, &spent) || errors.As(err, &unavailable) || errors.As(err, &overloaded) {
+	if err == nil || isSpent || errors.As(err, new(Unavailable)) || errors.As(err, new(Overloaded)) {
 		return err
 	}
 	return Unavailable(name + ": " + err.Error())
@@ -174,8 +153,7 @@ func (c *call) attempt(ctx context.Context) error {
 	c.span.stamps[1] = Now()
 	body, err := c.exchange(ctx, conn)
 	if err != nil {
-		var lost connectionLost
-		from.lose(conn, errors.As(err, &lost))
+		from.lose(conn, errors.As(err, new(connectionLost)))
 		return err
 	}
 	err, sound := c.decode(conn, body)
@@ -219,7 +197,8 @@ func (c *call) exchange(ctx context.Context, conn *connection) ([]byte, error) {
 		return nil, asLost(c.upstream.name, err)
 	}
 	c.span.stamps[3] = Now()
-	if err := conn.await(); err != nil {
+	// Waits until an answer can be read.
+	if _, err := conn.reader.Peek(1); err != nil {
 		return nil, asLost(c.upstream.name, err)
 	}
 	c.span.stamps[4] = Now()

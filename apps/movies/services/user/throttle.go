@@ -49,7 +49,7 @@ func (t *throttle) begin(account, source string, now time.Time) time.Duration {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	var until time.Time
-	for _, key := range keys(account, source) {
+	for _, key := range []string{pair(account, source), "source " + source, "account " + account} {
 		if found := t.counts[key]; found != nil && found.Value.(*failures).until.After(until) {
 			until = found.Value.(*failures).until
 		}
@@ -86,10 +86,6 @@ func (t *throttle) succeeded(account, source string) {
 	if found := t.counts[pair(account, source)]; found != nil {
 		t.remove(found)
 	}
-}
-
-func keys(account, source string) [3]string {
-	return [3]string{pair(account, source), "source " + source, "account " + account}
 }
 
 func pair(account, source string) string {
