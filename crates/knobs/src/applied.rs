@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -6,15 +5,15 @@ use crate::action::Step;
 use crate::engine::{Inner, Moment};
 use crate::journal::{self, Entry, Journal};
 use crate::undo::{Undone, put_all_back};
-use crate::{Action, Drift, Error, Kernel, State};
+use crate::{Action, Drift, Error};
 
 /// Knobs in force. Dropping it reverts the host, also in a panic.
 ///
 /// A change that a drop could not revert stays in the journal, for `taillight tune undo`.
 pub struct Applied {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     journal: Option<Journal>,
-    made: Vec<Entry>,
+    pub(crate) made: Vec<Entry>,
 }
 
 impl Applied {
@@ -87,23 +86,6 @@ impl Applied {
     /// The actions that are in force.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.made.iter().map(|made| &made.action)
-    }
-
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.made
-    }
-
-    pub(crate) fn made_in_reverse(&self) -> impl Iterator<Item = (&Action, &State)> {
-        self.made.iter().rev().map(|made| (&made.action, &made.before))
-    }
-
-    pub(crate) fn kernel(&self) -> &dyn Kernel {
-        &*self.inner.kernel
-    }
-
-    /// The file that child programs keep open: the lock.
-    pub(crate) fn held(&self) -> &File {
-        &self.inner.lock
     }
 
     /// Knobs that another process has changed since: the verdict `KnobDrift` of a trial.

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::applied::Applied;
-use crate::{Action, Engine, Error};
+use crate::{Action, Applied, Engine, Entry, Error};
 
 /// The time to apply a knob once, over many applications.
 ///
@@ -82,8 +81,8 @@ fn summary(samples: &mut [f64]) -> Overhead {
 impl Applied {
     /// Reverts everything without a journal record: the journal already holds the previous state.
     fn take_back_unnoted(&self) -> Result<(), Error> {
-        for (action, before) in self.made_in_reverse().filter(|(action, _)| !action.scratch) {
-            let put = action.step.put(self.kernel(), before, self.held());
+        for Entry { action, before, .. } in self.made.iter().rev().filter(|made| !made.action.scratch) {
+            let put = action.step.put(&*self.inner.kernel, before, &self.inner.lock);
             put.map_err(|e| Error::of_putting_back(action, &e))?;
         }
         Ok(())
@@ -91,7 +90,7 @@ impl Applied {
 
     fn make_again_unnoted(&self) -> Result<(), Error> {
         for action in self.actions() {
-            let put = action.step.put(self.kernel(), &action.step.wanted(), self.held());
+            let put = action.step.put(&*self.inner.kernel, &action.step.wanted(), &self.inner.lock);
             put.map_err(|e| Error::of_io(action, "the kernel refused it", &e))?;
         }
         Ok(())

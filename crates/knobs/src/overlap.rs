@@ -9,7 +9,7 @@ impl Applied {
     /// An object of `plan` that these knobs have changed, or that they found as wanted and `plan` would change. `None`
     /// if both can be in force and be reverted in any order.
     pub fn overlap(&self, plan: &[Action]) -> Option<String> {
-        self.entries().iter().find_map(|made| plan.iter().find_map(|action| of_both(made, action)))
+        self.made.iter().find_map(|made| plan.iter().find_map(|action| of_both(made, action)))
     }
 }
 

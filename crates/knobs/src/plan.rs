@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use host::Host;
 use serde::{Deserialize, Serialize};
+use units::CpuList;
 
 use crate::action::{Action, Step};
 use crate::kernel::LocalKernel;
-use crate::{Error, Kernel, Knob, Namespace, Subject, Syntax};
+use crate::{Cpus, Error, Kernel, Knob, Namespace, Subject, Syntax};
 
 /// The plan of a list of knobs for one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,9 +142,14 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// An action of the knob that is being planned.
+    pub(crate) fn action(&self, step: Step, scratch: bool) -> Action {
+        Action { knob: self.knob.clone(), step, scratch }
+    }
+
     /// Adds an action.
     pub(crate) fn push(&mut self, step: Step) {
-        self.actions.push(Action { knob: self.knob.clone(), step, scratch: false });
+        self.actions.push(self.action(step, false));
     }
 
     /// Adds the writing of a file, which must be there.
@@ -169,7 +175,12 @@ impl<'a> Planner<'a> {
     /// Adds the writing of a file in a folder that the plan makes.
     pub(crate) fn write_inside(&mut self, folder: &Path, name: &str, value: &str, syntax: Syntax) {
         let step = Step::Write { file: folder.join(name), value: value.into(), syntax, namespace: None };
-        self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
+        self.actions.push(self.action(step, true));
+    }
+
+    /// The numbers of these processors on the host.
+    pub(crate) fn processors(&self, cpus: &Cpus) -> Result<CpuList, Error> {
+        cpus.resolve(&self.knob, self.host, self.subject)
     }
 
     /// The text of a file; `None` if unreadable.

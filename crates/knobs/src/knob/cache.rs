@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{About, Cpus, Definition};
-use crate::action::{Action, Step};
+use crate::action::Step;
 use crate::plan::Planner;
 use crate::{Error, Kernel, Syntax};
 use host::CacheAllocation;
@@ -45,11 +45,7 @@ impl Definition for CacheWays {
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self
-            .cpus
-            .as_ref()
-            .map(|cpus| cpus.resolve(&planner.knob, planner.host, planner.subject))
-            .transpose()?;
+        let cpus = self.cpus.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
         if cpus.is_none() {
             planner.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
@@ -113,11 +109,10 @@ impl Planner<'_> {
         self.write_inside(&folder, "schemata", &format!("L3:{}\n", line.join(";")), Syntax::Schemata);
         match cpus {
             Some(cpus) => self.write_inside(&folder, "cpus_list", &cpus.to_string(), Syntax::Text),
-            None => self.moves.push(Action {
-                knob: self.knob.clone(),
-                step: Step::Tasks { pids: self.subject.pids.clone(), group: folder },
-                scratch: true,
-            }),
+            None => {
+                let step = Step::Tasks { pids: self.subject.pids.clone(), group: folder };
+                self.moves.push(self.action(step, true));
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::quantity::{self, BYTES, PERCENT};
 use super::{About, Cpus, Definition};
-use crate::action::{Action, Step};
+use crate::action::Step;
 use crate::plan::Planner;
 use crate::{Error, Kernel, Syntax};
 
@@ -42,7 +42,7 @@ impl Definition for CpuSet {
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self.0.resolve(&planner.knob, planner.host, planner.subject)?;
+        let cpus = planner.processors(&self.0)?;
         let group = planner.group("cpuset")?;
         if group.version == 1 {
             // A group of version 1 begins without any memory node, and takes no process before it has one.
@@ -149,8 +149,7 @@ impl Planner<'_> {
             if !enabled && !tree.delegated.iter().any(|name| name == controller) {
                 // Before the group is made, so that its files are there.
                 let at = self.actions.iter().position(|a| a.step == Step::Directory { path: folder.clone() });
-                let action = Action { knob: self.knob.clone(), step: enable, scratch: false };
-                self.actions.insert(at.unwrap_or(self.actions.len()), action);
+                self.actions.insert(at.unwrap_or(self.actions.len()), self.action(enable, false));
             }
         }
         if self.made.insert(folder.clone()) {
@@ -162,7 +161,7 @@ impl Planner<'_> {
                 controller: key.into(),
                 group: format!("/{name}"),
             };
-            self.moves.push(Action { knob: self.knob.clone(), step, scratch: false });
+            self.moves.push(self.action(step, false));
         }
         Ok(group)
     }

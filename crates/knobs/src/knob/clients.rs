@@ -6,8 +6,9 @@ use units::client_address::{ClientLinks, LINKED};
 
 use super::net::HANDLE;
 use super::quantity::{self, BITS};
+use super::value::words;
 use super::{About, Definition};
-use crate::action::{Action, Step};
+use crate::action::Step;
 use crate::plan::Planner;
 use crate::{Error, Namespace, Reading};
 
@@ -126,7 +127,6 @@ impl Planner<'_> {
         );
         self.need_program("ip")?;
         self.need_program("awk")?;
-        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
         self.push(Step::Tool {
             show: words(&format!("ip -4 route show {range}")),
             reading: Reading::Line { has: range.into() },
@@ -148,14 +148,14 @@ impl Planner<'_> {
         namespace: &Option<Namespace>,
     ) {
         let step = Step::Tool {
-            show: show.split_whitespace().map(str::to_owned).collect(),
+            show: words(show),
             reading,
             set: vec!["sh".into(), "-c".into(), script.into()],
             unset: Vec::new(),
             want: Some(want.into()),
             namespace: namespace.clone(),
         };
-        self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
+        self.actions.push(self.action(step, true));
     }
 }
 

@@ -21,11 +21,11 @@ impl Definition for Smt {
     };
 
     fn read(value: &str) -> Option<Smt> {
-        Switch::read(value).map(Smt)
+        Switch::named(value).map(Smt)
     }
 
     fn write(&self) -> String {
-        self.0.to_string()
+        self.0.name().into()
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
@@ -44,7 +44,7 @@ impl Definition for Smt {
         }
         match planner.host.cpu.smt_control.as_deref() {
             Some("on" | "off") => {
-                planner.write(format!("{CPUS}/smt/control").into(), &switch.to_string(), Syntax::Text)
+                planner.write(format!("{CPUS}/smt/control").into(), switch.name(), Syntax::Text)
             }
             Some("forceoff") if !switch.is_on() => Ok(()),
             state => {
@@ -86,7 +86,11 @@ impl Definition for Governor {
             let limit = format!("the driver offers {}", offered.join(", "));
             return Err(planner.unsupported(limit, "choose one of those"));
         }
-        planner.of_each_processor("scaling_governor", &self.0)
+        for cpu in planner.host.cpu.online.as_slice() {
+            let file = format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
+            planner.write(file.into(), &self.0, Syntax::Text)?;
+        }
+        Ok(())
     }
 }
 
@@ -116,7 +120,7 @@ impl Definition for Frequency {
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
         planner.need_cpufreq()?;
-        for cpu in planner.host.cpu.online.clone().as_slice() {
+        for cpu in planner.host.cpu.online.as_slice() {
             let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
             let read = |file: &str| planner.text(&format!("{folder}/{file}"))?.parse::<u64>().ok();
             let (Some(least), Some(most)) = (read("cpuinfo_min_freq"), read("cpuinfo_max_freq")) else {
@@ -153,11 +157,11 @@ impl Definition for Turbo {
     };
 
     fn read(value: &str) -> Option<Turbo> {
-        Switch::read(value).map(Turbo)
+        Switch::named(value).map(Turbo)
     }
 
     fn write(&self) -> String {
-        self.0.to_string()
+        self.0.name().into()
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
@@ -168,15 +172,12 @@ impl Definition for Turbo {
             let limit = "frequency=max asks for a clock that there is with turbo only".to_owned();
             return Err(planner.usage(limit, "leave one of the two out, or name the frequency"));
         }
-        let (intel, generic) = (format!("{CPUS}/intel_pstate/no_turbo"), format!("{CPUS}/cpufreq/boost"));
-        if planner.text(&intel).is_some() {
-            // `no_turbo` is inverted.
-            let value = if switch.is_on() { "0" } else { "1" };
-            return planner.write(intel.into(), value, Syntax::Text);
-        }
-        if planner.text(&generic).is_some() {
-            let value = if switch.is_on() { "1" } else { "0" };
-            return planner.write(generic.into(), value, Syntax::Text);
+        // `no_turbo` is inverted.
+        for (file, on, off) in [("intel_pstate/no_turbo", "0", "1"), ("cpufreq/boost", "1", "0")] {
+            let file = format!("{CPUS}/{file}");
+            if planner.text(&file).is_some() {
+                return planner.write(file.into(), if switch.is_on() { on } else { off }, Syntax::Text);
+            }
         }
         let limit = "no driver here switches it (intel_pstate/no_turbo, cpufreq/boost)";
         Err(planner
@@ -233,12 +234,5 @@ impl Planner<'_> {
         }
         let limit = "the kernel has no driver for the processors' frequency";
         Err(self.unsupported(limit, "leave it out: in a guest the host decides"))
-    }
-
-    fn of_each_processor(&mut self, file: &str, value: &str) -> Result<(), Error> {
-        for cpu in self.host.cpu.online.clone().as_slice() {
-            self.write(format!("{CPUS}/cpu{cpu}/cpufreq/{file}").into(), value, Syntax::Text)?;
-        }
-        Ok(())
     }
 }

@@ -28,7 +28,7 @@ impl Definition for IrqAffinity {
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self.0.resolve(&planner.knob, planner.host, planner.subject)?;
+        let cpus = planner.processors(&self.0)?;
         let kept_off = |s: &Knob| matches!(s, Knob::Irqbalance(Irqbalance::Off | Irqbalance::Exclude));
         if planner.daemon()?.is_some() && !planner.knobs.iter().any(kept_off) {
             let limit = "irqbalance runs, and would move the interrupts again within 10 s";
@@ -44,15 +44,17 @@ impl Definition for IrqAffinity {
     }
 }
 
-/// `irqbalance=off`, `=exclude`: the daemon that moves interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Irqbalance {
-    /// It runs as the host starts it.
-    On,
-    /// It does not run.
-    Off,
-    /// It runs and leaves the device's interrupts alone.
-    Exclude,
+units::named! {
+    /// `irqbalance=off`, `=exclude`: the daemon that moves interrupts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Irqbalance {
+        /// It runs as the host starts it.
+        On = "on",
+        /// It does not run.
+        Off = "off",
+        /// It runs and leaves the device's interrupts alone.
+        Exclude = "exclude",
+    }
 }
 
 impl Definition for Irqbalance {
@@ -64,21 +66,11 @@ impl Definition for Irqbalance {
     };
 
     fn read(value: &str) -> Option<Irqbalance> {
-        Some(match value {
-            "on" => Irqbalance::On,
-            "off" => Irqbalance::Off,
-            "exclude" => Irqbalance::Exclude,
-            _ => return None,
-        })
+        Irqbalance::named(value)
     }
 
     fn write(&self) -> String {
-        match self {
-            Irqbalance::On => "on",
-            Irqbalance::Off => "off",
-            Irqbalance::Exclude => "exclude",
-        }
-        .into()
+        self.name().into()
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::env;
 use std::path::Path;
 
 use super::quantity::{self, BITS};
+use super::value::words;
 use super::{About, Definition};
 use crate::action::Step;
 use crate::plan::Planner;
@@ -108,7 +109,6 @@ impl Planner<'_> {
         namespace: &Option<Namespace>,
     ) -> Result<(), Error> {
         self.need_program(show.split(' ').next().unwrap_or_default())?;
-        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
         let step = Step::Tool {
             show: words(show),
             reading,

@@ -87,11 +87,11 @@ impl Definition for NicFilters {
     };
 
     fn read(value: &str) -> Option<NicFilters> {
-        Switch::read(value).map(NicFilters)
+        Switch::named(value).map(NicFilters)
     }
 
     fn write(&self) -> String {
-        self.0.to_string()
+        self.0.name().into()
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
@@ -106,12 +106,12 @@ impl Definition for NicFilters {
             return Ok(());
         }
         if feature.on != switch.is_on() && !feature.can_change {
-            let limit = format!("{device} cannot switch its filters {switch}");
+            let limit = format!("{device} cannot switch its filters {}", switch.name());
             return Err(planner.unsupported(limit, "leave it out, or use rfs"));
         }
         let [show, set] = [format!("ethtool -k {device}"), format!("ethtool -K {device} ntuple {{}}")];
         let reading = Reading::Feature { name: "ntuple-filters".into() };
-        planner.tool([&show, &set, ""], reading, &switch.to_string(), &None)
+        planner.tool([&show, &set, ""], reading, switch.name(), &None)
     }
 }
 

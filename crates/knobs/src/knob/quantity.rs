@@ -22,21 +22,14 @@ pub(super) fn read(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, unit) = text.split_at(at);
     let unit = unit.trim();
     let (_, scale) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let mut value = whole.parse::<u64>().ok()?.checked_mul(*scale)?;
-    let mut unit = *scale;
-    for digit in fraction.chars() {
-        // A digit below the smallest unit could not be kept.
-        if !unit.is_multiple_of(10) && digit != '0' {
-            let rest = format!("0.{fraction}").parse::<f64>().ok()? * *scale as f64;
-            let whole_part = whole.parse::<u64>().ok()?.checked_mul(*scale)?;
-            value = (rest.fract() == 0.0).then_some(whole_part.checked_add(rest as u64)?)?;
-            break;
-        }
-        unit /= 10;
-        value = value.checked_add(u64::from(digit.to_digit(10)?).checked_mul(unit)?)?;
-    }
-    (value > 0 && value < 1 << 63).then_some(value)
+    let (whole, fraction) =
+        number.split_once('.').filter(|(whole, _)| !whole.is_empty()).unwrap_or((number, ""));
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let parts = 10_u128.checked_pow(fraction.len() as u32)?;
+    let value = digits.checked_mul(u128::from(*scale))?;
+    // A part of the smallest unit could not be kept.
+    let value = value.is_multiple_of(parts).then_some(value / parts)?;
+    u64::try_from(value).ok().filter(|value| (1..1 << 63).contains(value))
 }
 
 /// As [`read`], and `0` without a unit.

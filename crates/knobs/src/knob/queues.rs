@@ -33,7 +33,7 @@ impl Definition for Rps {
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
         let mask = match &self.0 {
-            Some(cpus) => mask(&cpus.resolve(&planner.knob, planner.host, planner.subject)?),
+            Some(cpus) => mask(&planner.processors(cpus)?),
             None => "0".into(),
         };
         let namespace = planner.namespace()?;
@@ -65,11 +65,7 @@ impl Definition for Xps {
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self
-            .0
-            .as_ref()
-            .map(|cpus| cpus.resolve(&planner.knob, planner.host, planner.subject))
-            .transpose()?;
+        let cpus = self.0.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
         let namespace = planner.namespace()?;
         let files = planner.queues("tx", "xps_cpus", &namespace)?;
         // Each processor sends by one queue; queues differ by at most one processor.

@@ -4,6 +4,8 @@
 //! processor's class in the upper half of `IA32_PQR_ASSOC`. Source: Intel, Software Developer's Manual 3B, 17.19.4;
 //! IISWC'17 §V-A.
 
+use std::collections::BTreeSet;
+
 use super::cache::check_mask;
 use crate::action::Step;
 use crate::plan::Planner;
@@ -60,16 +62,12 @@ impl Planner<'_> {
     }
 
     fn one_of_each_cache(&self, cpus: &CpuList) -> Vec<usize> {
-        let mut seen = Vec::new();
-        let mut first = Vec::new();
-        for cpu in cpus.as_slice() {
+        let mut seen = BTreeSet::new();
+        let is_first = |cpu: &usize| {
             let read = |file: &str| self.text(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"));
             let cache = read("cache/index3/shared_cpu_list").or_else(|| read("topology/physical_package_id"));
-            if !seen.contains(&cache) {
-                seen.push(cache);
-                first.push(*cpu);
-            }
-        }
-        first
+            seen.insert(cache)
+        };
+        cpus.as_slice().iter().copied().filter(is_first).collect()
     }
 }

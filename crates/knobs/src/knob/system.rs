@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::quantity::{self, MICROSECONDS};
-use super::value::{Switch, is_word, word};
+use super::value::{Switch, is_word, word, words};
 use super::{About, Definition};
 use crate::action::Step;
 use crate::plan::Planner;
@@ -96,7 +96,7 @@ impl Definition for SwapOff {
         for line in table.lines().skip(1) {
             let Some(device) = line.split_whitespace().next() else { continue };
             let step = Step::Tool {
-                show: ["cat", "/proc/swaps"].map(str::to_owned).into(),
+                show: words("cat /proc/swaps"),
                 reading: Reading::Swap { device: device.into() },
                 set: ["swapon", "{priority}", device].map(str::to_owned).into(),
                 unset: ["swapoff", device].map(str::to_owned).into(),
@@ -122,11 +122,11 @@ impl Definition for Aslr {
     };
 
     fn read(value: &str) -> Option<Aslr> {
-        Switch::read(value).map(Aslr)
+        Switch::named(value).map(Aslr)
     }
 
     fn write(&self) -> String {
-        self.0.to_string()
+        self.0.name().into()
     }
 
     fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {

@@ -1,36 +1,23 @@
 //! Values that several knobs take.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Cpus;
 
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
-    /// On.
-    On,
-    /// Off.
-    Off,
+units::named! {
+    /// On or off.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Switch {
+        /// On.
+        On = "on",
+        /// Off.
+        Off = "off",
+    }
 }
 
 impl Switch {
-    pub(super) fn read(value: &str) -> Option<Switch> {
-        match value {
-            "on" => Some(Switch::On),
-            "off" => Some(Switch::Off),
-            _ => None,
-        }
-    }
-
     pub(super) fn is_on(self) -> bool {
         self == Switch::On
-    }
-}
-
-impl fmt::Display for Switch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_on() { "on" } else { "off" })
     }
 }
 
@@ -54,6 +41,11 @@ pub(super) fn at_folder(value: &str) -> Option<(&str, Option<PathBuf>)> {
 /// The folder behind a value.
 pub(super) fn behind(at: Option<&Path>) -> String {
     at.map_or_else(String::new, |at| format!("@{}", at.display()))
+}
+
+/// The words of a command.
+pub(super) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A name that can become a part of a path or a command.
