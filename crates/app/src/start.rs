@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use launch::{Instance, Process, Spec, StopSignal, free_port_at};
+use launch::{Instance, Process, Spec, free_port_at};
 
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Command, Listen, Need, Protocol, Signal};
@@ -119,9 +119,9 @@ impl Running {
         spec.cpus = (!seat.placement.cpus.is_empty()).then(|| seat.placement.cpus.clone());
         spec.user = account(service);
         spec.stop = match service.stop.signal {
-            Signal::Term => StopSignal::Term,
-            Signal::Int => StopSignal::Int,
-            Signal::Quit => StopSignal::Quit,
+            Signal::Term => rustix::process::Signal::TERM,
+            Signal::Int => rustix::process::Signal::INT,
+            Signal::Quit => rustix::process::Signal::QUIT,
         };
         if let Some(folder) = seat.folder {
             if let Some(user) = &spec.user {

@@ -56,7 +56,7 @@ pub use process::{Process, ProcessEnd};
 pub use program::find_program;
 pub use restart::Restart;
 pub use spawner::spawn_bound;
-pub use spec::{Mount, Spec, StopSignal};
+pub use spec::{Mount, Spec};
 pub use subnet::{Subnet, asked_from};
 pub use testing::{free_port, memcached, sphinx};
 pub use user::User;

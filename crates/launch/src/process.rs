@@ -14,7 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::capture::{Capture, Next};
 use crate::spawner::{self, Group};
-use crate::{Error, Spec, StopSignal, find_program};
+use crate::{Error, Spec, find_program};
 
 /// Lines of standard output that are kept for the reader unless its [`Spec`] says otherwise; the oldest go first. Results travel
 /// in files.
@@ -169,12 +169,7 @@ impl Process {
     pub fn terminate(&mut self) {
         if self.status.is_none() {
             // It may already have ended, which is fine.
-            let signal = match self.spec.stop {
-                StopSignal::Term => Signal::TERM,
-                StopSignal::Int => Signal::INT,
-                StopSignal::Quit => Signal::QUIT,
-            };
-            let _ = pidfd_send_signal(&self.pidfd, signal);
+            let _ = pidfd_send_signal(&self.pidfd, self.spec.stop);
         }
     }
 

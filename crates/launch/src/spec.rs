@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use crate::User;
 use crate::process::STDOUT_LINES;
 
@@ -10,18 +12,6 @@ pub struct Mount {
     pub folder: PathBuf,
     /// Whether a container may write to it.
     pub writable: bool,
-}
-
-/// The signal that asks a process to end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StopSignal {
-    /// SIGTERM.
-    #[default]
-    Term,
-    /// SIGINT.
-    Int,
-    /// SIGQUIT.
-    Quit,
 }
 
 /// What to start, and how.
@@ -42,7 +32,7 @@ pub struct Spec {
     /// The account that it runs under; `None` leaves it the caller's. Only root can choose.
     pub user: Option<User>,
     /// The signal that asks it to end.
-    pub stop: StopSignal,
+    pub stop: Signal,
     /// Whether it has a standard input that [`crate::Process::write_line`] writes to.
     pub input: bool,
     /// The network namespace that it runs in, as a file of the kernel's: `/run/netns/NAME`, `/proc/PID/ns/net`;
@@ -66,7 +56,7 @@ impl Spec {
             env: Vec::new(),
             cpus: None,
             user: None,
-            stop: StopSignal::Term,
+            stop: Signal::TERM,
             input: false,
             net: None,
             dir: None,
