@@ -43,10 +43,6 @@ export class Cache {
     await this.#ask(context, Method.INSERT, key, parts, takeStored);
   }
 
-  close() {
-    for (const shard of this.#shards) shard.close();
-  }
-
   async #ask(context, method, key, parts, take) {
     const shard = this.#shards[shardOf(key, this.#shards.length)];
     const { deadline } = context.within(LONGEST_MS);

@@ -7,14 +7,7 @@ const ROWS = {
   'movies-db': { id: 33, methods: [] },
 };
 
-/** Methods that are safe to repeat. Source: the contract of the application. */
-const IDEMPOTENT = new Set(['read', 'ping']);
-
 export function row(name) {
   if (!Object.hasOwn(ROWS, name)) throw new Error(`\`${name}\` is not a service or store that the registry of JavaScript has`);
   return ROWS[name];
-}
-
-export function isIdempotent(method) {
-  return IDEMPOTENT.has(method);
 }

@@ -50,7 +50,7 @@ async function serve(service, Processor, wire) {
     await new Promise(setImmediate);
     await server.end();
   } finally {
-    service.close();
+    service.spans.close();
   }
 }
 

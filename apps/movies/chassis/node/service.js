@@ -8,7 +8,6 @@ import { Upstream } from './upstream.js';
 /** The context of handlers: configuration, upstreams and stores. */
 export class Service {
   #upstreams = [];
-  #closing = [];
   /** Called when the service begins to drain. */
   onDrain = () => {};
 
@@ -39,31 +38,21 @@ export class Service {
   upstream(name, Client) {
     const upstream = new Upstream(this, name, Client);
     this.#upstreams.push(upstream);
-    this.#closing.push(upstream);
     return upstream;
   }
 
   cache(domain) {
-    const cache = new Cache(this, domain);
-    this.#closing.push(cache);
-    return cache;
+    return new Cache(this, domain);
   }
 
   store(domain) {
-    const store = new Store(this, domain);
-    this.#closing.push(store);
-    return store;
+    return new Store(this, domain);
   }
 
   allCounters() {
     const all = { ...this.counters, spans: this.spans.count };
     for (const upstream of this.#upstreams) upstream.appendTo(all);
     return all;
-  }
-
-  close() {
-    this.spans.close();
-    for (const one of this.#closing) one.close();
   }
 }
 

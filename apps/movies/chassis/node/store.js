@@ -52,22 +52,16 @@ export class Store {
     return rows[0]?.doc;
   }
 
-  async close() {
-    await Promise.all(this.#shards.map((shard) => shard.end()));
-  }
-
   #ask(context, method, key, query) {
     const shard = this.#shards[shardOf(key, this.#shards.length)];
     return timed(this.#service, context, this.#id, method, async (times) => {
       try {
-        return await askOnce(shard, context, query, times);
-      } catch (error) {
-        if (!isLost(error) || context.deadline <= now()) throw this.#known(error);
-      }
-      // The database was restarted since; every statement is safe to repeat.
-      Object.assign(times, { flags: RETRIED, answered: 0 });
-      try {
-        return await askOnce(shard, context, query, times);
+        return await askOnce(shard, context, query, times).catch((error) => {
+          if (!isLost(error) || context.deadline <= now()) throw error;
+          // The database was restarted since; every statement is safe to repeat.
+          Object.assign(times, { flags: RETRIED, answered: 0 });
+          return askOnce(shard, context, query, times);
+        });
       } catch (error) {
         throw this.#known(error);
       }

@@ -1,5 +1,4 @@
 import { Breaker } from './breaker.js';
-import { Budget } from './budget.js';
 import { NS_PER_MS, now } from './clock.js';
 import { newSpanId, parseTimes, traceText } from './context.js';
 import { answeredBy, ConnectionLost, DeadlineSpent, Outcome, outcomeOf, Overloaded, Refused, Unavailable } from './failure.js';
@@ -8,14 +7,13 @@ import { Histogram } from './histogram.js';
 import { shardOf } from './jump.js';
 import { Pool } from './pool.js';
 import { Bytes, Reader, readException, Writer } from './protocol.js';
-import { isIdempotent, row } from './registry.js';
-import { Kind, RETRIED } from './span.js';
+import { row } from './registry.js';
+import { Kind } from './span.js';
 
 const takeFrame = (inbox) => inbox.takeFrame();
 
 /** The calls of one method. */
 class Edge {
-  budget = new Budget();
   calls = 0;
   errors = 0;
   ns = 0;
@@ -74,14 +72,10 @@ export class Upstream {
     }
   }
 
-  close() {
-    for (const replica of this.#replicas) replica.close();
-  }
-
   /** Calls a replica: the next one, or the key's. Errors: `Refused`, `DeadlineSpent`, `Unavailable`, `Overloaded`. */
   async call(context, method, args, { key } = {}) {
     const edge = this.#edges.get(method);
-    const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, flags: 0, took: undefined };
+    const times = { called: now(), connected: 0, encoded: 0, sent: 0, answered: 0, in: 0, out: 0, took: undefined };
     const span = context.sampled ? newSpanId() : undefined;
     const admitted = this.#breaker ? this.#breaker.admits(times.called) : 'call';
     if (!admitted) {
@@ -90,13 +84,13 @@ export class Upstream {
       throw failure;
     }
     const asked = this.#ask(context.within(this.#limit), method, args, span);
-    edge.budget.earn();
     let failure;
     try {
-      return await this.#attempts(edge, method, asked, key, times);
+      return await this.#attempt(method, asked, key, times);
     } catch (error) {
-      failure = error;
-      throw error;
+      times.isLost = error instanceof ConnectionLost;
+      failure = this.#known(error);
+      throw failure;
     } finally {
       const isSpent = failure instanceof DeadlineSpent;
       // What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
@@ -115,23 +109,6 @@ export class Upstream {
     // It may stay without an answer; the error is then known already.
     answered.catch(() => {});
     return { context, client, sequence, answered, span, message: bytes.message };
-  }
-
-  async #attempts(edge, method, asked, key, times) {
-    try {
-      return await this.#attempt(method, asked, key, times);
-    } catch (error) {
-      if (!(error instanceof ConnectionLost)) throw this.#known(error);
-      times.isLost = true;
-      if (!isIdempotent(method) || asked.context.deadline <= now() || !edge.budget.spend()) throw this.#known(error);
-    }
-    this.#service.counters.retries++;
-    Object.assign(times, { flags: RETRIED, answered: 0 });
-    try {
-      return await this.#attempt(method, asked, key, times);
-    } catch (error) {
-      throw this.#known(error);
-    }
   }
 
   #known(error) {
@@ -190,7 +167,6 @@ export class Upstream {
       peer: this.#row.id,
       method: this.#row.methods.indexOf(method),
       outcome,
-      flags: times.flags,
       trace: context.trace.id,
       span,
       parent: context.trace.span,

@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Budget } from '#chassis/budget.js';
 import { takeValue } from '#chassis/cache.js';
 import { now, NS_PER_MS, ProcessorTime } from '#chassis/clock.js';
 import { Context, newSpanId, parseDecimal, parseTimes, parseTrace, traceText } from '#chassis/context.js';
@@ -59,18 +58,6 @@ test('decimals', () => {
   check('250', 250);
   check('999999999', 999999999);
   for (const bad of ['1000000000', '', '-1', '+1', '1.5', ' 1', '1\n']) check(bad, undefined);
-});
-
-test('a budget of one retry in ten', () => {
-  const budget = new Budget();
-  let retries = 0;
-  while (budget.spend()) retries++;
-  assert.equal(retries, 10);
-  for (let call = 0; call < 1000; call++) {
-    budget.earn();
-    if (budget.spend()) retries++;
-  }
-  assert.equal(retries, 110);
 });
 
 test('layout of a span', () => {
@@ -161,7 +148,6 @@ test('a connection to a database that says nothing is given up', { timeout: 20_0
   await assert.rejects(store.get(new Context(now() + 20 * NS_PER_MS), 'movies', '1'), DeadlineSpent);
   // Its place is free then.
   await ended;
-  await store.close();
   silent.close();
 });
 
