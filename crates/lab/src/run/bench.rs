@@ -259,13 +259,11 @@ impl Bench {
 
     /// Time to apply the knobs, or to restart the server, over the given number of times.
     pub(super) fn cost(&mut self, load: &Load) -> Result<BTreeMap<String, f64>, Error> {
-        let figures = match load {
-            Load::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
-                Some(o) => {
-                    vec![("cost_us_mean", o.mean_us), ("cost_us_p50", o.p50_us), ("cost_us_max", o.most_us)]
-                }
-                None => Vec::new(),
-            },
+        let cost = match load {
+            Load::Apply(times) => {
+                let overhead = self.hold.overhead(*times, &self.interrupt)?;
+                overhead.map(|overhead| [overhead.mean_us, overhead.p50_us, overhead.most_us])
+            }
             Load::Restart(times) => {
                 let mut took = Vec::new();
                 for _ in 0..*times {
@@ -274,15 +272,12 @@ impl Bench {
                 }
                 let mean = took.iter().sum::<f64>() / took.len() as f64;
                 let most = took.iter().copied().fold(0.0, f64::max);
-                vec![
-                    ("cost_us_mean", mean),
-                    ("cost_us_p50", stats::median(&took).unwrap_or(mean)),
-                    ("cost_us_max", most),
-                ]
+                Some([mean, stats::median(&took).unwrap_or(mean), most])
             }
-            _ => Vec::new(),
+            _ => None,
         };
-        Ok(figures.into_iter().map(|(name, us)| (name.to_owned(), us)).collect())
+        let names = ["cost_us_mean", "cost_us_p50", "cost_us_max"].map(str::to_owned);
+        Ok(names.into_iter().zip(cost.into_iter().flatten()).collect())
     }
 
     fn seeds(&self) -> Seeds {

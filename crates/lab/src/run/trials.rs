@@ -264,17 +264,11 @@ impl Trials {
         }
         trial.services = used;
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
-        if let Some(host) = host_beside(&trial) {
-            trial.verdict = std::mem::take(&mut trial.verdict).against(host);
-        }
-        if let Some(detail) = server.change() {
-            let ended = Invalid { reason: Reason::ServiceEnded, detail };
-            trial.verdict = std::mem::take(&mut trial.verdict).against(ended);
-        }
-        let gone = server.gone();
-        if let Some(gone) = &gone {
-            let ended = Invalid { reason: Reason::ServiceEnded, detail: gone.to_string() };
-            trial.verdict = std::mem::take(&mut trial.verdict).against(ended);
+        let (change, gone) = (server.change(), server.gone());
+        let ended = change.into_iter().chain(gone.as_ref().map(ToString::to_string));
+        let ended = ended.map(|detail| Invalid { reason: Reason::ServiceEnded, detail });
+        for reason in host_beside(&trial).into_iter().chain(ended) {
+            trial.verdict = std::mem::take(&mut trial.verdict).against(reason);
         }
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share, trial.instead_of) = (request.block, request.load_share, instead_of);

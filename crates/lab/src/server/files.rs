@@ -208,11 +208,8 @@ impl Files {
         }
         let own = Arc::new(OwnFolder::make(&folder_of(place)?)?);
         let folder = set_in(&own);
-        let words = [
-            ["fileset", "make"].map(str::to_owned).to_vec(),
-            vec![folder.display().to_string(), files.option(), format!("--seed={seed}")],
-        ];
-        let mut process = Process::spawn(Spec::new("fileset", exe).args(words.concat()))?;
+        let words = [folder.display().to_string(), files.option(), format!("--seed={seed}")];
+        let mut process = Process::spawn(Spec::new("fileset", exe).args(["fileset", "make"]).args(words))?;
         let status = ended(&mut process, files.making(), interrupt)?;
         if !status.success() {
             let said = process.stop(Duration::ZERO)?.stderr.join("\n");

@@ -97,6 +97,12 @@ impl AxisDef {
         &self.places[effort as usize]
     }
 
+    /// The place at `x`: of this effort, or of another one.
+    pub(super) fn place(&self, effort: Effort, x: &X) -> Option<&AxisPoint> {
+        let all = [effort, Effort::Full, Effort::Quick, Effort::Smoke];
+        all.into_iter().flat_map(|effort| self.places(effort)).find(|place| place.x == *x)
+    }
+
     /// The place that a text denotes, at any effort; for claims and references.
     pub(super) fn x(&self, text: &str) -> X {
         // A place with a name keeps it, though it may read like a number.

@@ -35,23 +35,18 @@ impl Plan {
             return Ok(plan);
         }
         for candidate in candidates(study, effort)? {
-            if let Some(reason) = reason_against(&candidate, facts)? {
-                plan.skip(&candidate, reason, study.axis.places(effort).len());
-                continue;
+            let owner = owner(study, effort, &candidate)?;
+            let lacking = owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten();
+            let lacking = lacking.map(|lacking| {
+                format!("its load refers to a maximum that is not measurable here: {lacking}")
+            });
+            match reason_against(&candidate, facts)?.or(lacking) {
+                Some(reason) => plan.skip(&candidate, reason, study.axis.places(effort).len()),
+                None => {
+                    let point = plan.point(candidate, owner);
+                    plan.points.push(point);
+                }
             }
-            let owner = match &candidate.experiment.load {
-                Load::Share { of: Some(of), .. } => Some(owner(study, effort, &candidate, of)?),
-                _ => None,
-            };
-            if let Some(lacking) =
-                owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten()
-            {
-                let reason = format!("its load refers to a maximum that is not measurable here: {lacking}");
-                plan.skip(&candidate, reason, study.axis.places(effort).len());
-                continue;
-            }
-            let point = plan.point(candidate, owner);
-            plan.points.push(point);
         }
         plan.add_references(study, effort, facts)?;
         Ok(plan)
@@ -88,12 +83,7 @@ impl Plan {
     ) -> Result<(), DefinitionError> {
         let Some(reference) = &study.reference else { return Ok(()) };
         let x = study.axis.x(&reference.at);
-        let all = [effort, Effort::Full, Effort::Quick, Effort::Smoke];
-        let Some(place) =
-            all.into_iter().flat_map(|effort| study.axis.places(effort)).find(|place| place.x == x)
-        else {
-            return Ok(());
-        };
+        let Some(place) = study.axis.place(effort, &x) else { return Ok(()) };
         let of = |series: &&SeriesDef| match &reference.series {
             Some(name) => series.name == *name,
             None => self.points.iter().any(|point| point.series == series.name),
@@ -103,10 +93,7 @@ impl Plan {
             if reason_against(&candidate, facts)?.is_some() {
                 continue;
             }
-            let owner = match &candidate.experiment.load {
-                Load::Share { of: Some(of), .. } => Some(owner(study, effort, &candidate, of)?),
-                _ => None,
-            };
+            let owner = owner(study, effort, &candidate)?;
             let point = self.point(candidate, owner);
             self.references.push(point);
         }

@@ -9,7 +9,7 @@ use results::study::{Cell, Skipped, StudyFolder};
 use super::Definition;
 use crate::Error;
 use crate::run::{
-    Bench, BenchPlan, Event, Plan, Point, Progress, Record, Runner, Setup, Where, changes_this_machine,
+    Bench, BenchPlan, Ended, Event, Plan, Point, Progress, Record, Runner, Setup, Where, changes_this_machine,
 };
 
 /// Runs the rest of a study, after the complete blocks of `record`. The measurements are in `folder` after each step,
@@ -28,13 +28,11 @@ pub fn run(
     record.cells.retain(|cell| cell.block < first);
     let before_s = record.elapsed_s;
     let mut kept = CellStore { definition, folder, record, started: Instant::now(), before_s };
-    let (benches, outcome) = match kept.start(plan, setup, progress) {
-        (benches, Ok(())) => {
-            let ended = Runner::new(plan, setup.seed, benches, first, &mut kept, progress).run();
-            (ended.benches, ended.outcome)
-        }
-        started => started,
-    };
+    let mut benches = Vec::new();
+    let mut outcome = kept.start(&mut benches, plan, setup, progress);
+    if outcome.is_ok() {
+        Ended { outcome, benches } = Runner::new(plan, setup.seed, benches, first, &mut kept, progress).run();
+    }
     for bench in benches.into_iter().flatten() {
         bench.finish(&outcome)?;
     }
@@ -56,17 +54,6 @@ struct CellStore<'a> {
 impl CellStore<'_> {
     /// Starts every bench; unavailable ones are left out, as `None`.
     fn start(
-        &mut self,
-        plan: &Plan,
-        setup: &Setup,
-        progress: &mut dyn Progress,
-    ) -> (Vec<Option<Bench>>, Result<(), Error>) {
-        let mut benches = Vec::new();
-        let outcome = self.start_into(&mut benches, plan, setup, progress);
-        (benches, outcome)
-    }
-
-    fn start_into(
         &mut self,
         benches: &mut Vec<Option<Bench>>,
         plan: &Plan,

@@ -43,14 +43,6 @@ struct PeakSpan {
     reference: f64,
 }
 
-/// How searches ended.
-struct SearchEnd {
-    /// By themselves, and not to keep to the time.
-    whole: bool,
-    /// Knobs of the host that another process changed during the searches.
-    drift: Option<Invalid>,
-}
-
 impl Bench {
     /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it. Returns
     /// the reason if the block was given up.
@@ -67,10 +59,26 @@ impl Bench {
             Some(earlier) => MaxSearch::again(earlier, tolerance),
             None => MaxSearch::first(tolerance),
         };
-        let offers = self.offers();
+        let offers =
+            if self.has_sessions { Offers::sessions_in(self.search.window) } else { Offers::Requests };
         let mut searches: Vec<MaxSearch> =
             experiment.targets.iter().map(|target| search(target).offering(offers)).collect();
-        let drift = self.maximum_turns(&mut searches, block, from, track)?;
+        let (seeds, trials, span) = (self.seeds(), &mut self.trials, self.search);
+        let (_, drift) = self.hold.during(|| {
+            take_turns(
+                &mut searches,
+                track,
+                || false,
+                |target, rate, n, track| {
+                    let purpose = Purpose::MaxSearch;
+                    let seed = seeds.trial(block, purpose, n);
+                    let rate_rps = Some(rate);
+                    let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
+                    Ok(sustained(trials.run(&request, track)?))
+                },
+            )
+        })?;
+        self.invalidate(from, drift.as_ref())?;
         if let Some((why, reason)) = self.futile(&searches, from) {
             return self.give_up(block, &why, reason, track).map(Some);
         }
@@ -110,34 +118,6 @@ impl Bench {
         self.maxima = found;
         self.trials.save()?;
         Ok(None)
-    }
-
-    /// One trial of each of `searches` in turn, until they end.
-    fn maximum_turns(
-        &mut self,
-        searches: &mut [MaxSearch],
-        block: u32,
-        from: usize,
-        track: &mut Tracker<'_>,
-    ) -> Result<Option<Invalid>, Error> {
-        let purpose = Purpose::MaxSearch;
-        let seeds = self.seeds();
-        let (trials, span) = (&mut self.trials, self.search);
-        let (_, drift) = self.hold.during(|| {
-            take_turns(
-                searches,
-                track,
-                || false,
-                |target, rate, n, track| {
-                    let seed = seeds.trial(block, purpose, n);
-                    let rate_rps = Some(rate);
-                    let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
-                    Ok(sustained(trials.run(&request, track)?))
-                },
-            )
-        })?;
-        self.invalidate(from, drift.as_ref())?;
-        Ok(drift)
     }
 
     /// The reason why the block has no maximum: since number `from`, trials of a target with a maximum in an earlier
@@ -186,13 +166,13 @@ impl Bench {
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
         let from = self.trials.experiment.trials.len();
         let what = PeakSpan { qos: qos.clone(), basis, span: Span::of(experiment), block, reference };
-        let ended = self.search_peaks(&mut searches, &what, || false, track)?;
+        let (_, drift) = self.search_peaks(&mut searches, &what, || false, track)?;
         let bracket = searches[0].bracket();
         let at_peak =
             |trial: &&Trial| trial.load_share == bracket.low && met(trial, qos, basis).vote == Vote::Pass;
         let trial = self.trials.experiment.trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
-        self.invalidate(from, ended.drift.as_ref())?;
+        self.invalidate(from, drift.as_ref())?;
         // Of trials that say nothing alone nothing follows, not even that no load met the target.
         let unknown = (bracket == Bracket::default()).then(|| {
             let trials = &self.trials.experiment.trials[from..];
@@ -204,7 +184,7 @@ impl Bench {
         let high_rps = bracket.high.map(|share| share * reference);
         let unasked = not_offered(&self.trials.experiment.trials[from..], low_rps);
         let unasked = unasked.filter(|_| unknown.is_none());
-        let against = ended.drift.into_iter().chain(unknown).chain(unasked).collect();
+        let against = drift.into_iter().chain(unknown).chain(unasked).collect();
         Ok(PointPeak { low_rps, high_rps, figures, against })
     }
 
@@ -232,8 +212,8 @@ impl Bench {
             })
             .collect();
         let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
-        let ended = self.search_peaks(&mut searches, &what, late, track)?;
-        if !ended.whole {
+        let (ended, _) = self.search_peaks(&mut searches, &what, late, track)?;
+        if !ended {
             self.trials.note(
                 "The search for the peak was ended to keep to the time; its interval is wider than asked for.",
             );
@@ -250,11 +230,6 @@ impl Bench {
         self.trials.save()
     }
 
-    /// First offers of a search for the maximum without prior knowledge.
-    fn offers(&self) -> Offers {
-        if self.has_sessions { Offers::sessions_in(self.search.window) } else { Offers::Requests }
-    }
-
     /// The smallest maximum of its targets, of this block or, if that was given up, of the last block with maxima.
     fn reference(&self) -> Option<f64> {
         let last = |target: &results::Target| Some(target.max_throughput.last()?.reference_rps());
@@ -265,17 +240,18 @@ impl Bench {
         self.maximum().map(MaxThroughput::reference_rps).or_else(known)
     }
 
-    /// Runs `searches` to their ends, or until `late` returns true.
+    /// Runs `searches` to their ends, or until `late` returns true; returns whether all ended, and knobs of the host that another
+    /// process changed meanwhile.
     fn search_peaks(
         &mut self,
         searches: &mut [PeakSearch],
         what: &PeakSpan,
         late: impl Fn() -> bool,
         track: &mut Tracker<'_>,
-    ) -> Result<SearchEnd, Error> {
+    ) -> Result<(bool, Option<Invalid>), Error> {
         let (seeds, of_sessions) = (self.seeds(), self.has_sessions);
         let trials = &mut self.trials;
-        let (whole, drift) = self.hold.during(|| {
+        self.hold.during(|| {
             take_turns(searches, track, &late, |target, share, n, track| {
                 let purpose = Purpose::PeakSearch;
                 let rate = share * what.reference;
@@ -291,8 +267,7 @@ impl Bench {
                 };
                 Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
             })
-        })?;
-        Ok(SearchEnd { whole, drift })
+        })
     }
 }
 

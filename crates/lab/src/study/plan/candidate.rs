@@ -28,9 +28,7 @@ pub(in crate::study) fn resolve(study: &Definition, effort: Effort) -> Result<()
         for need in &candidate.needs {
             facts.lacks(need)?;
         }
-        if let Load::Share { of: Some(of), .. } = &candidate.experiment.load {
-            owner(study, effort, &candidate, of)?;
-        }
+        owner(study, effort, &candidate)?;
     }
     if let Some(reference) = &study.reference {
         let x = study.axis.x(&reference.at);
@@ -129,24 +127,23 @@ fn implied(experiment: &Spec) -> Vec<String> {
     needs
 }
 
-/// The candidate whose maximum `of`, a series or `SERIES @ PLACE`, means for this one.
+/// The candidate whose maximum the load of `of` is a share of, by a series or `SERIES @ PLACE`; `None`: its own, or no share.
 pub(super) fn owner(
     study: &Definition,
     effort: Effort,
     of: &Candidate,
-    text: &str,
-) -> Result<Candidate, DefinitionError> {
+) -> Result<Option<Candidate>, DefinitionError> {
+    let Load::Share { of: Some(text), .. } = &of.experiment.load else { return Ok(None) };
     let (name, x) = match text.rsplit_once(" @ ") {
         Some((name, place)) => (name.trim(), study.axis.x(place.trim())),
-        None => (text, of.x.clone()),
+        None => (text.as_str(), of.x.clone()),
     };
     let series = study.series_named(name).ok_or_else(|| {
         DefinitionError(format!("load.of: there is no series '{name}'; {}", study.series_names()))
     })?;
-    let all = [effort, Effort::Full, Effort::Quick, Effort::Smoke];
-    let place = all.into_iter().flat_map(|effort| study.axis.places(effort)).find(|place| place.x == x);
+    let place = study.axis.place(effort, &x);
     let place = place.ok_or_else(|| DefinitionError(format!("load.of: no run measures at {x}")))?;
-    first_candidate(study, effort, series, place)
+    first_candidate(study, effort, series, place).map(Some)
 }
 
 /// Why a candidate cannot be measured here; `None`: it can.
