@@ -3,9 +3,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::process::await_end;
 use crate::program::BESIDE_PATH;
 
 /// How long to wait for an undo; an image of some MB is removed within a second.
@@ -45,25 +45,18 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         // A slow guardian continues by itself; if it was killed, its remaining work is done here.
-        if await_end(&mut self.child).is_some_and(|status| !status.success())
+        if status_of(&mut self.child).is_some_and(|status| !status.success())
             && let Ok(mut undoing) = shell(&self.undo).stdin(Stdio::null()).spawn()
         {
-            await_end(&mut undoing);
+            status_of(&mut undoing);
         }
     }
 }
 
 /// Exit status of `child`; `None` if it takes too long.
-fn await_end(child: &mut Child) -> Option<ExitStatus> {
+fn status_of(child: &mut Child) -> Option<ExitStatus> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()?;
-    let limit = Timespec { tv_sec: UNDO_WAIT.as_secs().cast_signed(), tv_nsec: 0 };
-    loop {
-        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(1) => return child.wait().ok(),
-            _ => return None,
-        }
-    }
+    if await_end(&pidfd, UNDO_WAIT).ok()? { child.wait().ok() } else { None }
 }
 
 /// `script` as a process without output.

@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn a_container_has_what_the_bare_program_has() {
         let user = User { name: "nobody".into(), uid: 65534, gid: 65533 };
-        let spec = Spec::new("server", "/opt/server").arg("-t").cpus([0, 3]).user(user).env("A", "b");
+        let spec = Spec::new("server", "/opt/server").arg("-t").cpus([0, 3]).env("A", "b");
+        let spec = Spec { user: Some(user), ..spec };
         let spec = spec.mount("/srv/a b", false).mount("/tmp/own", true);
         let container = Container {
             name: "tlx",

@@ -211,17 +211,7 @@ impl Process {
 
     /// Whether it ends `within`; it is not reaped here.
     fn has_ended(&self, within: Duration) -> io::Result<bool> {
-        let deadline = Instant::now() + within;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
-                // A signal handler ran here; the time that is left is computed again.
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => break,
-            }
-        }
+        await_end(&self.pidfd, within)?;
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.pid), look)?.is_some())
     }
@@ -234,6 +224,21 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.kill();
+    }
+}
+
+/// Whether the process of `pidfd` ends `within`. Cost: sleeps in the kernel, no polling.
+pub(crate) fn await_end(pidfd: &OwnedFd, within: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + within;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout)) {
+            // A signal handler ran here; the time that is left is computed again.
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(ready) => return Ok(ready > 0),
+        }
     }
 }
 

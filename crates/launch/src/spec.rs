@@ -95,12 +95,6 @@ impl Spec {
         self
     }
 
-    /// Runs it as `user`.
-    pub fn user(mut self, user: User) -> Spec {
-        self.user = Some(user);
-        self
-    }
-
     /// Runs it in the network namespace at `net`.
     pub fn net(mut self, net: impl Into<PathBuf>) -> Spec {
         self.net = Some(net.into());

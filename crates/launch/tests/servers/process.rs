@@ -198,7 +198,8 @@ fn root_can_run_it_as_another_user() {
         return;
     };
     let uid = user.uid;
-    let mut process = Process::spawn(sh("id -u; id -G").user(user.clone())).unwrap();
+    let spec = Spec { user: Some(user.clone()), ..sh("id -u; id -G") };
+    let mut process = Process::spawn(spec).unwrap();
     assert_eq!(process.next_line(LONG), Some(uid.to_string()));
     assert_eq!(process.next_line(LONG), Some(user.gid.to_string()));
 }
