@@ -7,7 +7,6 @@ mod legend;
 mod lines;
 mod looks;
 mod matrix;
-mod percentiles;
 
 use maud::{Markup, PreEscaped, html};
 use results::study::{Figure, FigureKind, Point, Series};
@@ -51,10 +50,9 @@ pub(crate) fn study_stamp(figure: &Figure) -> Markup {
 
 fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     match figure.kind {
-        FigureKind::Lines => lines::draw(figure, index, size),
+        FigureKind::Lines | FigureKind::Percentiles => lines::draw(figure, index, size),
         FigureKind::Bars => bars::draw(figure, index, size),
         FigureKind::Matrix => matrix::draw(figure, index, size),
-        FigureKind::Percentiles => percentiles::draw(figure, index, size),
     }
 }
 

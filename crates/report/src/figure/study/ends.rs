@@ -1,5 +1,6 @@
-use results::study::{Axis, Figure, Scale as Kind, Series, X};
+use results::study::{Axis, Figure, FigureKind, Scale as Kind, Series, X};
 
+use crate::distinct;
 use crate::figure::scale::Scale;
 use crate::quantity::tick;
 
@@ -7,24 +8,24 @@ use crate::quantity::tick;
 pub(super) struct Places {
     /// The names, for an axis of names; each takes a slot of width 1.
     names: Vec<String>,
+    /// Whether they are percentiles, drawn by their number of nines.
+    are_percentiles: bool,
 }
 
 impl Places {
     /// By name if the axis lists names or any point has one, or if `each` place needs a slot.
     pub(super) fn of(figure: &Figure, each: bool) -> Places {
+        if figure.kind == FigureKind::Percentiles {
+            return Places { names: Vec::new(), are_percentiles: true };
+        }
         let mut names = figure.x.categories.clone();
         let points = || figure.series.iter().flat_map(|series| &series.points);
         if each || !names.is_empty() || points().any(|point| point.x.number().is_none()) {
             let mut found: Vec<&X> = points().map(|point| &point.x).collect();
             found.sort_by(|a, b| a.total_cmp(b));
-            for x in found {
-                let name = name(x, &figure.x);
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            names = distinct(names.into_iter().chain(found.into_iter().map(|x| name(x, &figure.x))));
         }
-        Places { names }
+        Places { names, are_percentiles: false }
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -34,7 +35,8 @@ impl Places {
     /// The position of `x` on [`Places::scale`]; the middle of its slot for a named place.
     pub(super) fn at(&self, x: &X, axis: &Axis) -> Option<f64> {
         if self.names.is_empty() {
-            return x.number();
+            // On an axis of nines the maximum, at 100, would be at infinity.
+            return x.number().filter(|x| !self.are_percentiles || *x < 100.0);
         }
         let name = name(x, axis);
         self.names.iter().position(|known| *known == name).map(|slot| slot as f64 + 0.5)
@@ -47,6 +49,7 @@ impl Places {
         let numbers =
             figure.series.iter().flat_map(|series| &series.points).filter_map(|point| point.x.number());
         match figure.x.scale {
+            _ if self.are_percentiles => Scale::nines(numbers.filter(|x| *x < 100.0).fold(90.0, f64::max)),
             Kind::Log => Scale::log(numbers.collect::<Vec<_>>().into_iter()),
             Kind::Linear => Scale::linear(1.04 * numbers.filter(|x| x.is_finite()).fold(0.0, f64::max)),
         }

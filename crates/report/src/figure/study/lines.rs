@@ -1,4 +1,4 @@
-use results::study::{Figure, Point, Series};
+use results::study::{Figure, FigureKind, Point, Series};
 use stats::MIN_TO_JUDGE;
 
 use super::ends::{Places, is_ratio, vertical};
@@ -7,9 +7,14 @@ use super::looks::{Looks, looks};
 use crate::figure::canvas::Anchor;
 use crate::figure::frame::{Axis, Frame, Margins, clip};
 use crate::figure::{Canvas, Size};
+use crate::number;
 use crate::quantity::{axis_title, short, tick};
 
-/// A line for each series, with whiskers; published ones hollow, thin and dotted.
+/// The most points of a measured distribution that get markers; more would overlap, and only the line is drawn.
+const MARKED: usize = 16;
+
+/// A line for each series, with whiskers; published ones hollow, thin and dotted. The tail of a distribution has room,
+/// as percentiles are drawn by their number of nines.
 pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     let places = Places::of(figure, false);
     let mut sheet = Sheet::new(figure, &places, size);
@@ -48,17 +53,18 @@ impl Sheet {
                 + if slanted { 3.2 * font } else { 0.0 },
         };
         let frame = Frame::new(&canvas, margins, places.scale(figure), vertical(figure, &figure.series));
-        let none = |_| String::new();
-        let named = !places.names().is_empty();
-        let x_tick = |x: f64| if named { String::new() } else { tick(x, &figure.x.unit) };
-        let y_tick = |y: f64| tick(y, &figure.y.unit);
-        let (x_title, y_title) = if stamp {
-            (String::new(), String::new())
-        } else {
-            (axis_title(&figure.x.label, &figure.x.unit), axis_title(&figure.y.label, &figure.y.unit))
+        let x_tick = |x: f64| match figure.kind {
+            _ if !places.names().is_empty() => String::new(),
+            FigureKind::Percentiles => percentile(x),
+            _ => tick(x, &figure.x.unit),
         };
-        let x =
-            Axis { title: if slanted { "" } else { &x_title }, tick: if named { &none } else { &x_tick } };
+        let y_tick = |y: f64| tick(y, &figure.y.unit);
+        let (x_title, y_title) = match figure.kind {
+            _ if stamp => (String::new(), String::new()),
+            FigureKind::Percentiles => ("percentile".into(), axis_title(&figure.y.label, &figure.y.unit)),
+            _ => (axis_title(&figure.x.label, &figure.x.unit), axis_title(&figure.y.label, &figure.y.unit)),
+        };
+        let x = Axis { title: if slanted { "" } else { &x_title }, tick: &x_tick };
         frame.axes(&mut canvas, &x, &Axis { title: &y_title, tick: &y_tick });
         if slanted {
             let at = ((frame.left + frame.right) / 2.0, canvas.height - 2.0);
@@ -83,12 +89,24 @@ impl Sheet {
     /// The legend and the target's name, in front of all.
     pub(super) fn finish(mut self, figure: &Figure, looks: &[Looks]) -> Canvas {
         self.legend.draw(&mut self.canvas, &figure.series, looks, self.top);
-        if let Some(limit) = figure.qos_us {
+        if let Some(limit) = figure.qos_us.filter(|_| figure.kind != FigureKind::Percentiles) {
             let at = (self.frame.left + 6.0, self.frame.y.at(limit) - 5.0);
             let text = format!("QoS {}", short(limit, &figure.y.unit));
             self.canvas.text("label level-label", at, Anchor::Start, text);
         }
         self.canvas
+    }
+}
+
+/// `min`, `p50`, `p99.99`.
+fn percentile(p: f64) -> String {
+    if p == 0.0 {
+        "min".into()
+    } else if p > 99.0 {
+        // Three digits would make 99.99 into 100.
+        format!("p{p}")
+    } else {
+        format!("p{}", number::short(p))
     }
 }
 
@@ -130,9 +148,12 @@ fn curve(
     }
     for (j, point) in series.points.iter().enumerate() {
         let Some(place) = at(point) else { continue };
-        whisker(canvas, frame, class, place.0, point);
-        let kind = mark(series, point);
-        canvas.mark(&format!("{kind}{class}"), looks.shape, place, if point.valid { 3.6 } else { 5.0 });
+        let is_dense = figure.kind == FigureKind::Percentiles && series.points.len() > MARKED;
+        if !is_dense || series.published || !point.valid {
+            whisker(canvas, frame, class, place.0, point);
+            let kind = mark(series, point);
+            canvas.mark(&format!("{kind}{class}"), looks.shape, place, if point.valid { 3.6 } else { 5.0 });
+        }
         canvas.hover(&key(j), place);
     }
 }
