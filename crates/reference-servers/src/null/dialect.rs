@@ -43,21 +43,18 @@ impl Dialect {
 
     /// The length of the first request in `bytes`, or `None` while it is incomplete.
     pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
-        if matches!(self, Dialect::Memcached { .. }) && binary::speaks(bytes) {
-            return binary::request(bytes);
-        }
-        if matches!(self, Dialect::Memcached { .. }) && resp::speaks(bytes) {
-            return resp::request(bytes);
-        }
-        if let Dialect::Http { .. } = self {
-            if http2::speaks(bytes) {
-                return http2::request(bytes);
+        match self {
+            Dialect::Memcached { .. } if binary::speaks(bytes) => return binary::request(bytes),
+            Dialect::Memcached { .. } if resp::speaks(bytes) => return resp::request(bytes),
+            Dialect::Http { .. } if http2::speaks(bytes) => return http2::request(bytes),
+            Dialect::Http { .. } => {
+                return match server::request(bytes) {
+                    Parse::NeedMore => None,
+                    Parse::Done { consumed, .. } => Some(consumed),
+                    Parse::Malformed(_) => Some(bytes.len()),
+                };
             }
-            return match server::request(bytes) {
-                Parse::NeedMore => None,
-                Parse::Done { consumed, .. } => Some(consumed),
-                Parse::Malformed(_) => Some(bytes.len()),
-            };
+            Dialect::Memcached { .. } | Dialect::Lines => {}
         }
         let line = match bytes.iter().position(|&b| b == b'\n') {
             Some(end) => end + 1,

@@ -42,6 +42,17 @@ pub struct Faults(pub Vec<Planted>);
 const HINT: &str = "write NAME:N for every N-th chunk, with commas between: delay:N:3s, trickle:N:16KiB (in a second), \
      reset:N, cut:N, unavailable:N, gone:N, wrong-range:N, whole:N, garbled:N";
 
+/// Faults without a figure.
+const PLAIN: [(&str, Fault); 7] = [
+    ("reset", Fault::Reset),
+    ("cut", Fault::Cut),
+    ("unavailable", Fault::Unavailable),
+    ("gone", Fault::Gone),
+    ("wrong-range", Fault::WrongRange),
+    ("whole", Fault::Whole),
+    ("garbled", Fault::Garbled),
+];
+
 impl Faults {
     /// The fault of the `n`-th answer that carries a part of a video, counted from 1.
     pub fn of(&self, n: u64) -> Option<Fault> {
@@ -66,15 +77,6 @@ fn planted(text: &str) -> Result<Planted, String> {
     let (name, every, more) = (words.next().unwrap_or_default(), words.next(), words.next());
     let number = every.and_then(|every| every.trim().parse().ok()).filter(|every| *every > 0);
     let every: u64 = number.ok_or_else(|| format!("'{text}' does not say every how many chunks"))?;
-    let plain = [
-        ("reset", Fault::Reset),
-        ("cut", Fault::Cut),
-        ("unavailable", Fault::Unavailable),
-        ("gone", Fault::Gone),
-        ("wrong-range", Fault::WrongRange),
-        ("whole", Fault::Whole),
-        ("garbled", Fault::Garbled),
-    ];
     let fault = match (name, more) {
         ("delay", Some(time)) => Fault::Delay(time.parse().map_err(|e: ParseError| e.to_string())?),
         ("trickle", Some(rate)) => {
@@ -86,11 +88,10 @@ fn planted(text: &str) -> Result<Planted, String> {
         }
         ("delay" | "trickle", None) => return Err(format!("'{text}' lacks its time or its rate")),
         (_, Some(more)) => return Err(format!("'{name}' takes no '{more}'")),
-        (_, None) => plain
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, fault)| *fault)
-            .ok_or_else(|| format!("there is no fault '{name}'"))?,
+        (_, None) => {
+            let known = PLAIN.iter().find(|(known, _)| *known == name);
+            known.ok_or_else(|| format!("there is no fault '{name}'"))?.1
+        }
     };
     Ok(Planted { fault, every })
 }
@@ -101,13 +102,10 @@ impl fmt::Display for Planted {
         match self.fault {
             Fault::Delay(time) => write!(f, "delay:{every}:{}ns", time.0),
             Fault::Trickle(rate) => write!(f, "trickle:{every}:{}", rate.0),
-            Fault::Reset => write!(f, "reset:{every}"),
-            Fault::Cut => write!(f, "cut:{every}"),
-            Fault::Unavailable => write!(f, "unavailable:{every}"),
-            Fault::Gone => write!(f, "gone:{every}"),
-            Fault::WrongRange => write!(f, "wrong-range:{every}"),
-            Fault::Whole => write!(f, "whole:{every}"),
-            Fault::Garbled => write!(f, "garbled:{every}"),
+            plain => {
+                let name = PLAIN.iter().find(|(_, fault)| *fault == plain).map_or("", |(name, _)| name);
+                write!(f, "{name}:{every}")
+            }
         }
     }
 }
