@@ -61,7 +61,8 @@ final class Requests
         $message = $this->out->take();
         $this->stamps = [$arrived, $begun, $this->handler->decoded, $this->handler->returned, hrtime(true)];
         $this->cpu = self::cpu() - $cpu;
-        $this->count();
+        // Before the answer goes out, so that the next request finds it counted.
+        $this->counts->add(self::counted($this->stamps, $this->outcome, $this->cpu));
         if ($frame->isPlain) {
             return Frame::plain($message);
         }
@@ -91,19 +92,24 @@ final class Requests
             + ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']) * 1000;
     }
 
-    /** Before the answer goes out, so that the next request finds it counted. */
-    private function count(): void
+    /**
+     * Increments of the counters for one request.
+     *
+     * @param array{int, int, int, int, int} $stamps a to e
+     * @return array<string, int>
+     */
+    public static function counted(array $stamps, Outcome $outcome, int $cpu): array
     {
-        [$arrived, $begun, $decoded, $returned] = $this->stamps;
-        $this->counts->add([
+        [$arrived, $begun, $decoded, $returned] = $stamps;
+        return [
             'requests' => 1,
-            'errors' => (int) ($this->outcome === Outcome::Failed),
-            'refused' => (int) ($this->outcome === Outcome::Refused),
-            'deadline' => (int) ($this->outcome === Outcome::Deadline),
+            'errors' => (int) ($outcome === Outcome::Failed),
+            'refused' => (int) ($outcome === Outcome::Refused),
+            'deadline' => (int) ($outcome === Outcome::Deadline),
             'queue_ns' => $begun - $arrived,
             'application_ns' => $returned - $decoded,
-            'cpu_ns' => $this->cpu,
-        ]);
+            'cpu_ns' => $cpu,
+        ];
     }
 
     /** Reads the method, and rewinds the message; returns its sequence id. */

@@ -46,14 +46,16 @@ final class Front
         $stamps = [$this->arrived, $this->begun, $decoded, $returned, $encoded];
         $cpu = Requests::cpu() - $cpu;
         if ($this->name !== null) {
-            $this->count($stamps, $cpu);
+            $this->counts->add(Requests::counted($stamps, $this->outcome, $cpu));
         }
         // Before the end of the answer goes out, so that a next request finds this one counted.
         $this->counts->flush();
         fastcgi_finish_request();
         // The web server has the whole answer now; the rest does not delay the user.
         if ($this->name !== null && $this->context->isSampled) {
-            $this->trace([...$stamps, hrtime(true)], $cpu, strlen($body));
+            $this->spans->add($this->context, Spans::SERVER, 0, Registry::method('php', $this->name), $this->outcome,
+                $this->context->span, $this->context->parent, [...$stamps, hrtime(true)], $cpu, strlen($this->request->body), strlen($body));
+            $this->spans->flush();
             $this->counts->flush();
         }
     }
@@ -113,28 +115,5 @@ final class Front
             throw new Problem(405, 'METHOD_NOT_ALLOWED', $what, Outcome::Refused, ['Allow' => implode(', ', $allowed)]);
         }
         throw new Problem(Code::NOT_FOUND, 'NOT_FOUND', 'there is nothing at this address');
-    }
-
-    /** @param array{int, int, int, int, int} $stamps a to e */
-    private function count(array $stamps, int $cpu): void
-    {
-        [$arrived, $begun, $decoded, $returned] = $stamps;
-        $this->counts->add([
-            'requests' => 1,
-            'errors' => (int) ($this->outcome === Outcome::Failed),
-            'refused' => (int) ($this->outcome === Outcome::Refused),
-            'deadline' => (int) ($this->outcome === Outcome::Deadline),
-            'queue_ns' => $begun - $arrived,
-            'application_ns' => $returned - $decoded,
-            'cpu_ns' => $cpu,
-        ]);
-    }
-
-    /** @param array{int, int, int, int, int, int} $stamps a to f */
-    private function trace(array $stamps, int $cpu, int $out): void
-    {
-        $this->spans->add($this->context, Spans::SERVER, 0, Registry::method('php', $this->name), $this->outcome,
-            $this->context->span, $this->context->parent, $stamps, $cpu, strlen($this->request->body), $out);
-        $this->spans->flush();
     }
 }
