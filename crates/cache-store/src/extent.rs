@@ -19,7 +19,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A segment alone.
     pub(crate) fn of_one(segment: usize) -> Run {
         Run { first: segment, count: 1 }
     }
@@ -32,7 +31,6 @@ impl Run {
         self.segments().contains(&segment)
     }
 
-    /// How many segments both have.
     pub(crate) fn overlap(self, other: Run) -> usize {
         let (mine, theirs) = (self.segments(), other.segments());
         mine.end.min(theirs.end).saturating_sub(mine.start.max(theirs.start))

@@ -155,12 +155,10 @@ impl Index {
         bucket.mark(at.slot, bucket.get(at.slot));
     }
 
-    /// The recorded use of a record.
     pub(crate) fn usage(&self, at: Slot) -> Usage {
         self.table.bucket(at.bucket).get(at.slot).usage()
     }
 
-    /// Home buckets.
     pub(crate) fn homes(&self) -> usize {
         self.table.homes.len()
     }

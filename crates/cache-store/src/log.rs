@@ -18,7 +18,6 @@ pub(crate) use large::Large;
 pub(crate) use supply::{Backed, Lowered};
 use units::Bytes;
 
-/// State of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Its records end here. Units: bytes.

@@ -42,7 +42,6 @@ const WITH_CAS: u32 = 4;
 /// In the place of the key's length, of which memcached allows 250.
 const WITH_MARKS: usize = 0xff;
 
-/// The fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) expiry: Expiry,

@@ -97,7 +97,6 @@ impl Records {
         1 << self.shift
     }
 
-    /// The segment of a record.
     #[inline]
     pub(crate) fn segment_of(&self, location: Location) -> usize {
         location.offset() >> self.shift

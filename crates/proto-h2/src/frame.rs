@@ -26,7 +26,6 @@ pub(crate) const PRIORITIZED: u8 = 0x20;
 /// Bytes before a payload.
 pub(crate) const HEAD: usize = 9;
 
-/// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHead {
     pub(crate) length: usize,

@@ -8,11 +8,9 @@ use crate::telling::Telling;
 
 /// A large value that is received directly into its place in the store.
 pub(crate) struct Arriving {
-    /// Its place.
     pub(crate) reservation: Reservation,
     /// Where that is.
     pub(crate) place: Place,
-    /// The command that the value belongs to.
     pub(crate) command: Command,
     /// Whether it is one for which others had to make room.
     pub(crate) is_claimed: bool,
@@ -86,7 +84,6 @@ impl Command {
         }
     }
 
-    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         match self {
             Command::Binary(echo, _) => response::error(out, *echo, Status::NoMemory),
@@ -169,15 +166,12 @@ pub(crate) struct Wanted {
     /// The place reserved for it.
     pub(crate) place: Place,
     pub(crate) command: Command,
-    /// The result, once known.
     pub(crate) outcome: Option<Outcome>,
 }
 
 /// The result of making room for a large value.
 pub(crate) enum Outcome {
-    /// Its place.
     Room(Reservation),
-    /// There is none.
     NoRoom,
     /// The condition of its command does not hold: the reply, empty with `noreply`.
     Refused(Vec<u8>),
@@ -193,7 +187,6 @@ impl Arriving {
         Arriving { is_claimed: true, ..Arriving::new(reservation, place, command) }
     }
 
-    /// The line's end.
     fn line_end(&self) -> &'static [u8] {
         self.command.line_end()
     }

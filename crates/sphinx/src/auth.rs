@@ -97,7 +97,6 @@ fn of_this_host(user: &[u8]) -> Option<&[u8]> {
 /// Classification of a connection's first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt<'b> {
-    /// It is incomplete.
     NeedMore,
     /// Its line is far too long.
     Close,

@@ -208,7 +208,6 @@ impl Account {
         std::mem::take(&mut self.refused)
     }
 
-    /// Counts memory that was taken.
     pub(crate) fn charge(&mut self, bytes: usize) {
         self.used += bytes;
         self.peak = self.peak.max(self.used);
@@ -219,7 +218,6 @@ impl Account {
         }
     }
 
-    /// Counts memory that was given back.
     pub(crate) fn release(&mut self, bytes: usize) {
         self.used -= bytes;
         let kept = if self.used == 0 { self.budget.share } else { self.budget.share.max(self.used + STEP) };

@@ -12,12 +12,10 @@ const KEEP: usize = 1024;
 const KEEP_LENGTH: usize = 4 << 10;
 
 impl Buffers {
-    /// An empty buffer.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Gives a buffer back.
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < KEEP && (1..=KEEP_LENGTH).contains(&buffer.capacity()) {
             buffer.clear();

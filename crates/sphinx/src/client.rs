@@ -109,7 +109,6 @@ impl Awaited {
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It takes requests.
     Open,
     /// It takes no request until replies have left or a link has room.
     Held,
@@ -288,7 +287,6 @@ impl Client {
         self.state == State::Open && self.arriving.as_ref().is_some_and(|arriving| arriving.is_claimed)
     }
 
-    /// Whether a large request is under way.
     pub(crate) fn receives_large(&self) -> bool {
         self.state == State::Open && (self.arriving.is_some() || self.input.capacity() > FREE)
     }

@@ -166,7 +166,6 @@ pub fn segment_length(memory: usize) -> usize {
 }
 
 impl Config {
-    /// Partitions that each thread has.
     pub(crate) fn partitions_per_thread(&self) -> usize {
         self.sharing.partitions_per_thread(self.cpus.len(), self.memory.0)
     }
@@ -257,7 +256,6 @@ impl Config {
         }
     }
 
-    /// The least memory that the threads need.
     fn memory_min(&self) -> Bytes {
         Bytes((self.store(0, 0).memory_min() * self.cpus.len()) as u64)
     }

@@ -72,7 +72,6 @@ pub(crate) struct Common {
     pub(crate) memory: MemoryLimit,
     /// The memory of connections' buffers.
     pub(crate) budget: Arc<Budget>,
-    /// The connections that watch.
     pub(crate) watchers: Arc<Watchers>,
     /// The users that may use it, if not every client may.
     pub(crate) users: Option<Users>,
@@ -126,7 +125,6 @@ impl Common {
 /// One thread of the server.
 pub(crate) struct Core<R: Reactor> {
     common: Arc<Common>,
-    /// Which thread this is.
     number: usize,
     partitions: Partitions,
     hasher: KeyHasher,

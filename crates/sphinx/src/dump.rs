@@ -21,12 +21,10 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The text before the items.
     pub(crate) fn start(self) -> &'static [u8] {
         if self == Format::Cached { b"" } else { reply::OK }
     }
 
-    /// The text after the items.
     pub(crate) fn end(self) -> &'static [u8] {
         match self {
             Format::Crawler(DumpKind::Keys) => reply::meta::END_OF_KEYS,
@@ -39,7 +37,6 @@ impl Format {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dump {
     pub(crate) format: Format,
-    /// Which partition is being listed.
     pub(crate) partition: usize,
     /// How far that is.
     cursor: Cursor,
@@ -52,7 +49,6 @@ pub(crate) struct Dump {
 }
 
 impl Dump {
-    /// A list of everything.
     pub(crate) fn of_all(kind: DumpKind) -> Dump {
         Dump { room: usize::MAX, ..Dump::new(Format::Crawler(kind), u32::MAX) }
     }

@@ -16,7 +16,6 @@ pub(crate) enum Protocol {
     Binary,
     /// TLS on a connection without it.
     Tls,
-    /// HTTP.
     Http,
     /// Text, on a server that speaks only the binary protocol.
     Text,
@@ -29,9 +28,7 @@ pub(crate) enum Start {
     Text,
     /// Too few bytes to refuse it properly; no prefix is a complete text command.
     NeedMore,
-    /// The binary protocol.
     Binary,
-    /// Another protocol.
     Foreign(Protocol),
 }
 
@@ -140,12 +137,10 @@ type Warning = (Option<IpAddr>, Protocol);
 const WARNED_MAX: usize = 256;
 
 impl Warned {
-    /// Whether it is in here.
     pub(crate) fn has(&self, client: Option<IpAddr>, protocol: Protocol) -> bool {
         self.0.contains(&(client, protocol))
     }
 
-    /// Puts it in.
     pub(crate) fn add(&mut self, client: Option<IpAddr>, protocol: Protocol) {
         if self.0.len() == WARNED_MAX {
             self.0.pop_front();

@@ -95,7 +95,6 @@ impl Frames {
         self.partial.as_ref().map(|partial| partial.heard)
     }
 
-    /// Drops an incomplete request.
     pub(crate) fn forget_partial(&mut self) {
         self.partial = None;
         self.held = self.waiting.iter().map(|(_, text)| text.len()).sum();
@@ -115,7 +114,6 @@ impl Frames {
         text
     }
 
-    /// The number of the request that is being answered.
     pub(crate) fn answers(&self) -> Option<u16> {
         self.answers
     }

@@ -11,7 +11,6 @@ use crate::config::list;
 pub(crate) enum Leave {
     /// The processors with interrupts in `/proc/interrupts`.
     Busy,
-    /// These.
     Listed(Vec<usize>),
 }
 

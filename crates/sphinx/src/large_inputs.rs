@@ -64,7 +64,6 @@ impl LargeInputs {
         !std::mem::take(&mut self.in_use) && self.bytes > 0
     }
 
-    /// Frees the spare ones.
     pub(crate) fn clear(&mut self) {
         self.spare.clear();
         self.bytes = 0;

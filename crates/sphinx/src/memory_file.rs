@@ -61,7 +61,6 @@ struct Saved {
     seal: u64,
     /// When, in seconds of Unix time.
     now: u32,
-    /// By partition.
     partitions: Vec<Vec<u8>>,
 }
 
@@ -190,7 +189,6 @@ impl MemoryFile {
         self.remove_meta()
     }
 
-    /// The hash seed of the saved state.
     pub(crate) fn seed(&self) -> Option<u64> {
         self.saved.as_ref().map(|saved| saved.seed)
     }
@@ -206,7 +204,6 @@ impl MemoryFile {
         InFile { file: self.file.as_fd(), offset: partition as u64 * self.length }
     }
 
-    /// The saved state of a partition.
     pub(crate) fn saved(&self, partition: usize) -> Option<&[u8]> {
         self.saved.as_ref().map(|saved| &saved.partitions[partition][..])
     }

@@ -11,32 +11,16 @@ use crate::stats::CoreStats;
 pub(crate) struct Ask {
     /// The request that it belongs to.
     pub(crate) ticket: Ticket,
-    /// The work requested.
     pub(crate) work: Work,
     /// Key and value. The owner keeps the buffer and sends another back.
     pub(crate) buffer: Vec<u8>,
 }
 
-/// A kind of work.
 pub(crate) enum Work {
     /// Something to the key at the start of the buffer, whose hash is known already.
-    Key {
-        /// The key's hash.
-        hash: u64,
-        /// Its length.
-        key_len: usize,
-        /// What.
-        operation: Operation,
-    },
+    Key { hash: u64, key_len: usize, operation: Operation },
     /// The same, of which the reply is one of several that are summed up.
-    Summand {
-        /// The key's hash.
-        hash: u64,
-        /// Its length.
-        key_len: usize,
-        /// What.
-        operation: Operation,
-    },
+    Summand { hash: u64, key_len: usize, operation: Operation },
     /// Some keys from a place on, in RESP; the buffer is their pattern.
     Scan(Scan),
     /// A part of what every thread does.
@@ -76,11 +60,9 @@ pub(crate) enum Task {
 /// Room for a large value.
 #[derive(Debug)]
 pub(crate) struct ClaimFor {
-    /// The key's hash.
     pub(crate) hash: u64,
     /// The client's own number.
     pub(crate) flags: u32,
-    /// When the item is to end.
     pub(crate) expiry: Expiry,
     /// The value's length. Units: bytes.
     pub(crate) length: usize,
@@ -90,9 +72,7 @@ pub(crate) struct ClaimFor {
 
 /// A fully received large value.
 pub(crate) struct Commit {
-    /// Its place.
     pub(crate) reservation: Reservation,
-    /// The command of the value.
     pub(crate) command: Command,
 }
 
@@ -113,7 +93,6 @@ pub(crate) struct Answer {
     pub(crate) ticket: Ticket,
     /// The reply to the client, or this thread's lines of it, or nothing.
     pub(crate) buffer: Vec<u8>,
-    /// Data returned with it.
     pub(crate) extra: Extra,
 }
 
@@ -131,9 +110,7 @@ pub(crate) enum Extra {
     Summand,
     /// This thread's part, for work that is done by every thread.
     Part(Box<CoreStats>),
-    /// The state of a list of all items.
     Dump(Box<Dump>),
-    /// The result of a claim.
     Claimed(Box<Outcome>),
 }
 

@@ -63,9 +63,7 @@ impl Format {
 
 /// The figures of a thread.
 pub(crate) struct Snapshot {
-    /// Which thread.
     pub(crate) number: usize,
-    /// Its counters.
     pub(crate) stats: CoreStats,
     /// Asks to each other thread that are not answered.
     pub(crate) unanswered: Vec<usize>,

@@ -26,23 +26,39 @@ pub(crate) enum Operation {
         last: bool,
     },
     /// One key of a `gat`.
-    GetAndTouch { exptime: i32, with_cas: bool, last: bool },
-    /// A meta command.
+    GetAndTouch {
+        exptime: i32,
+        with_cas: bool,
+        last: bool,
+    },
     Meta(MetaOperation),
-    /// A command of the binary protocol.
     Binary(BinaryOperation),
-    /// A command of RESP.
     Resp(RespOperation),
-    /// A storage command.
-    Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
+    Store {
+        verb: StoreVerb,
+        flags: u32,
+        exptime: i32,
+        reply: Reply,
+    },
     /// `delete`.
-    Delete { reply: Reply },
+    Delete {
+        reply: Reply,
+    },
     /// `incr`, `decr`.
-    Count { up: bool, delta: u64, reply: Reply },
+    Count {
+        up: bool,
+        delta: u64,
+        reply: Reply,
+    },
     /// `touch`.
-    Touch { exptime: i32, reply: Reply },
+    Touch {
+        exptime: i32,
+        reply: Reply,
+    },
     /// A `set` whose value was too large, so that the old value must go too.
-    RefuseTooLarge { reply: Reply },
+    RefuseTooLarge {
+        reply: Reply,
+    },
 }
 
 impl Operation {
@@ -159,7 +175,6 @@ impl Operation {
         }
     }
 
-    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         match self {
             Operation::Binary(binary) => binary.no_memory(out),
@@ -222,7 +237,6 @@ fn show(key: Key, item: Option<Item>, with_cas: bool, last: bool, out: &mut Draf
     }
 }
 
-/// Appends an item.
 #[inline]
 fn show_item(key: Key, item: Item, with_cas: bool, out: &mut Draft) {
     let Item { value, flags, cas, .. } = item;

@@ -104,7 +104,6 @@ pub(crate) enum Own {
 /// The access that a thread gives others to its partitions.
 #[derive(Clone)]
 pub(crate) enum Offer {
-    /// Nothing.
     Nothing,
     /// A look at its partition, and the partition itself while the thread sleeps.
     View(View, Arc<Parking>),
@@ -207,7 +206,6 @@ pub(crate) struct Partitions {
     /// Partitions of all threads.
     count: usize,
     per_thread: usize,
-    /// This thread's number.
     thread: usize,
     keep: Keep,
 }
@@ -226,7 +224,6 @@ struct Alone {
     reader: Option<Reader>,
     /// By thread, in the same modes.
     parking: Vec<Arc<Parking>>,
-    /// This thread's number.
     thread: usize,
 }
 
@@ -283,7 +280,6 @@ impl Partitions {
         Partitions { hasher, count: per_thread * offers.len(), per_thread, thread, keep }
     }
 
-    /// The hash function for keys.
     #[inline]
     pub(crate) fn hasher(&self) -> KeyHasher {
         self.hasher

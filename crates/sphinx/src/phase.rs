@@ -1,8 +1,6 @@
-/// The phase of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// It takes clients and serves them.
     Serving,
     /// It takes no clients, and closes each connection when it owes no reply.
     Draining,

@@ -21,7 +21,6 @@ impl Account {
         Ok(Account { user })
     }
 
-    /// The user's number.
     pub(crate) fn uid(&self) -> u32 {
         self.user.uid.as_raw()
     }

@@ -79,7 +79,6 @@ pub(crate) struct Gathering {
 /// The reply when all threads have done their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// No reply.
     Silent,
     Ok,
     Reset,
@@ -90,7 +89,6 @@ pub(crate) enum Finish {
     Detail,
     Curve,
     HotKeys,
-    /// A reply of RESP.
     Resp(resp::Finish),
 }
 
@@ -109,7 +107,6 @@ impl Replies {
         self.copied
     }
 
-    /// Replies that wait for another thread.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -177,7 +174,6 @@ impl Replies {
         self.first + self.slots.len() as u64 - 1
     }
 
-    /// Puts a reply into its place.
     pub(crate) fn fill(&mut self, number: u64, bytes: Vec<u8>, loan: Option<Loan>) {
         let loans = Vec::from_iter(loan);
         self.copied += bytes.len();

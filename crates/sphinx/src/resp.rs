@@ -99,7 +99,6 @@ impl Sum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     Ok,
-    /// The number of items.
     Items,
     /// `INFO` of these sections.
     Info(settings::Sections, Version),

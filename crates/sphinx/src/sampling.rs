@@ -52,13 +52,10 @@ struct Sample {
 /// The effect of an operation on a sampled key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyEvent {
-    /// It was read and has an item.
     Read(Footprint),
-    /// It was read and has none.
     Missed,
     /// It has an item that was written, or touched.
     Written(Footprint),
-    /// Its item was deleted.
     Deleted,
     /// Something without an effect.
     Nothing,

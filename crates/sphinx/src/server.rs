@@ -177,7 +177,6 @@ impl Server {
         Ok(Some(Server::serve(Common { clock, ..common }, started, pidfile, end, seed, file)))
     }
 
-    /// Lets the threads serve.
     fn serve(
         common: Common,
         mut started: Started,
@@ -213,7 +212,6 @@ impl Server {
         &self.common.config
     }
 
-    /// The state shared by the threads.
     pub(crate) fn common(&self) -> &Arc<Common> {
         &self.common
     }

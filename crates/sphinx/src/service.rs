@@ -5,17 +5,11 @@ use units::{Nanos, Time};
 /// The class of a request in the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Reads values.
     Get,
-    /// Writes a value.
     Store,
-    /// Ends an item.
     Delete,
-    /// Counts up or down.
     Count,
-    /// Changes when an item ends.
     Touch,
-    /// Everything else.
     Other,
 }
 
@@ -85,7 +79,6 @@ pub(crate) fn bound_us(bucket: usize) -> u64 {
 /// the clock is read once more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServiceTimes {
-    /// By class.
     pub(crate) classes: [Times; CLASSES.len()],
 }
 

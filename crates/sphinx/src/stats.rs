@@ -28,7 +28,6 @@ macro_rules! core_stats {
         /// Contents and counters of one thread. The sum over all threads is the server's.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub(crate) struct CoreStats {
-            /// Figures of its partition.
             pub(crate) store: cache_store::Stats,
             $($(#[$doc])* pub(crate) $name: u64,)*
         }
@@ -43,9 +42,7 @@ macro_rules! core_stats {
 }
 
 core_stats! {
-    /// Open connections.
     connections,
-    /// Connections ever accepted.
     total_connections,
     /// Connections turned away because there were too many.
     rejected_connections,
@@ -65,13 +62,9 @@ core_stats! {
     idle_kicks,
     /// Connections closed because their clients did not read replies.
     slow_reader_kicks,
-    /// Connections ever accepted for RESP.
     resp_connections,
-    /// Commands of RESP.
     resp_commands,
-    /// Attempts to authenticate.
     auth_cmds,
-    /// Failed attempts.
     auth_errors,
     /// Datagrams dropped because too many of the same peer waited.
     datagrams_dropped,
@@ -91,17 +84,14 @@ core_stats! {
     asks,
     /// Connections whose first packets the thread's own processor received; counted with `--steering cpu`.
     connections_here,
-    /// Sleeping threads woken.
     wakeups,
     /// Time spent looking for work instead of sleeping. Units: µs.
     spin_us,
     /// Pauses that ended while the thread looked.
     spin_found,
-    /// Times that the thread slept.
     sleeps,
     /// Memory of connections' buffers charged to their budget. Units: bytes.
     connection_memory,
-    /// Times that a connection had to wait for memory.
     connection_memory_waits,
     /// Connections closed since they held memory that others waited for, and made no progress.
     connection_memory_kicks,

@@ -49,7 +49,6 @@ enum Order {
     Listen(Places, Sender<Result<Places>>),
     /// Distribute clients among the listeners of this place by this rule.
     Steer(Steering),
-    /// Serve.
     Go(Neighbours),
 }
 
@@ -144,7 +143,6 @@ impl CoreThread {
     }
 }
 
-/// The inputs of a thread.
 struct Life<'c> {
     number: usize,
     config: &'c Config,

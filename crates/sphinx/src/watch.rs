@@ -26,7 +26,6 @@ const SPARE: usize = 128;
 /// Attempts to lock the buffers before a thread drops its line: a line is copied in less than a µs.
 const TRIES: u32 = 100;
 
-/// The watchers of a server.
 pub(crate) struct Watchers {
     /// The kinds that any of them wants.
     wanted: AtomicU16,
@@ -61,7 +60,6 @@ pub(crate) struct Counts {
     pub(crate) sent: u64,
     /// Lines that found no room.
     pub(crate) skipped: u64,
-    /// Current watchers.
     pub(crate) watchers: u64,
 }
 
@@ -236,7 +234,6 @@ impl Watchers {
     }
 }
 
-/// Appends text to a line.
 pub(crate) fn append(line: &mut Vec<u8>, text: fmt::Arguments<'_>) {
     let mut all = String::new();
     // A string takes everything.

@@ -105,7 +105,6 @@ impl Bucket {
         self.next.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Takes the last entry out.
     pub(super) fn pop(&self) -> Option<Entry> {
         let slot = (0..SLOTS).rev().find(|&slot| !self.get(slot).is_empty())?;
         let entry = self.get(slot);

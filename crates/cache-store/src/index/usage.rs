@@ -25,13 +25,11 @@ impl Usage {
     /// The longest time that can be represented. Units: seconds.
     pub(crate) const IDLE_MAX: u32 = CYCLE / 2;
 
-    /// Usage of an item that is stored now.
     #[inline]
     pub(crate) fn stored(now: u32) -> Usage {
         Usage(1 + (now % CYCLE) as u16)
     }
 
-    /// Usage of an item that is read now.
     #[inline]
     pub(crate) fn fetched(now: u32) -> Usage {
         Usage(Usage::stored(now).0 | FETCHED)

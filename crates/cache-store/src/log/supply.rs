@@ -73,14 +73,12 @@ pub(crate) enum Backed {
     Whole,
     /// No memory for that until another segment is empty.
     Short,
-    /// The system has none.
     Refused,
 }
 
 /// Result of one step of shrinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lowered {
-    /// Shrinking is complete.
     Done,
     /// There is less memory than before, or will be when readers have left.
     More,
@@ -327,7 +325,6 @@ impl Supply {
         self.count
     }
 
-    /// Whether there is memory for another segment.
     pub(super) fn can_grow(&self, index_bytes: usize) -> bool {
         self.growth(index_bytes) > 0
     }
@@ -346,7 +343,6 @@ impl Supply {
         self.window = Some(Window { run, ready, bare });
     }
 
-    /// The segments that are gathered.
     pub(super) fn window(&self) -> Option<Run> {
         self.window.as_ref().map(|window| window.run)
     }
@@ -358,7 +354,6 @@ impl Supply {
         Some(run)
     }
 
-    /// Gives up gathering.
     pub(super) fn end_window(&mut self, index_bytes: usize) {
         if let Some(Window { ready, bare, .. }) = self.window.take() {
             self.free.extend(ready);

@@ -62,7 +62,6 @@ pub enum Claimed {
     Refused,
 }
 
-/// The claim in progress.
 pub(super) struct Gathering {
     number: u64,
     /// Segments that are still to be emptied, in no line any more; some may be empty by now.
@@ -431,7 +430,6 @@ impl Store {
         unread.or_else(|| self.log.large.iter().position(goes))
     }
 
-    /// Evicts a large item.
     fn evict_large(&mut self, position: usize, now: u32) {
         let large = self.log.large[position];
         let (slot, at) = self.record_of(&large).expect("a large value has its record");

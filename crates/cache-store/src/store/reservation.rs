@@ -41,18 +41,12 @@ pub struct Reservation {
 pub(super) enum Place {
     /// In an existing record.
     Record {
-        /// Where that is.
         at: Location,
         /// Birth of its segment at the time of the reservation.
         birth: u64,
     },
     /// In segments of its own.
-    Extent {
-        /// Which.
-        extent: Extent,
-        /// The item's key.
-        key: Box<[u8]>,
-    },
+    Extent { extent: Extent, key: Box<[u8]> },
 }
 
 impl Reservation {

@@ -9,9 +9,7 @@ use crate::server::tuning;
 use crate::server::watch::Watched;
 use crate::{Reply, StoreVerb};
 
-/// A parsed request line.
 pub(super) enum Line<'b> {
-    /// The complete request.
     Whole(Request<'b>),
     /// A value follows.
     Value(StoreLine<'b>),

@@ -80,9 +80,7 @@ impl<'b> Meta<'b> {
     }
 }
 
-/// A parsed line of a meta command.
 pub(super) enum MetaLine<'b> {
-    /// The complete request.
     Whole(Meta<'b>),
     /// `ms`: a value follows.
     Value(MetaSet<'b>),

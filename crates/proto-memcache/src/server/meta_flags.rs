@@ -37,9 +37,7 @@ pub(super) enum Word<'b> {
     Flag(MetaFlag<'b>),
     /// It is known and means nothing here.
     Ignored,
-    /// Unknown flag.
     Unknown,
-    /// Its argument is wrong.
     Wrong(Refusal),
     /// Its argument is not a number, for which memcached has no error of its own.
     WrongNumber,

@@ -41,7 +41,6 @@ pub(super) enum Flow {
 const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
-    /// Takes received bytes.
     pub(super) fn receive(&mut self, reactor: &mut R, conn: Conn, bytes: &[u8]) {
         let Some(mut client) = self.take_client(conn) else { return };
         if client.frames.is_some() {

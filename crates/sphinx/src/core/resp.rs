@@ -462,7 +462,6 @@ impl<R: Reactor> Core<R> {
         Flow::Next
     }
 
-    /// Answers with an error.
     fn refuse_resp(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) -> Flow {
         self.make(reactor, client, |out| reply::error(out, text));
         Flow::Next

@@ -90,23 +90,19 @@ impl BinaryOperation {
         opcode::is_quiet(self.opcode)
     }
 
-    /// Whether its response may have the value of an item.
     pub(crate) fn shows_value(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::GetAndTouch)
     }
 
-    /// Whether it only reads.
     #[inline]
     pub(crate) fn only_reads(&self) -> bool {
         self.verb == Verb::Get
     }
 
-    /// Whether it looks for an item to be read.
     pub(crate) fn fetches(&self) -> bool {
         self.shows_value()
     }
 
-    /// Whether it deletes.
     pub(crate) fn deletes(&self) -> bool {
         self.verb == Verb::Delete
     }
@@ -196,7 +192,6 @@ impl BinaryOperation {
         true
     }
 
-    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(&self, out: &mut Vec<u8>) {
         reply::error(out, self.echo(), Status::NoMemory);
     }

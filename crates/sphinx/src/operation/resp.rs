@@ -112,7 +112,6 @@ impl RespOperation {
         RespOperation { verb, version, expiry: Expiry::NEVER, number: 0 }
     }
 
-    /// Whether its reply may have the value of an item.
     pub(crate) fn shows_value(&self) -> bool {
         match self.verb {
             Verb::Get | Verb::GetAndDelete | Verb::GetAndExpire => true,
@@ -121,7 +120,6 @@ impl RespOperation {
         }
     }
 
-    /// Whether it only reads.
     pub(crate) fn only_reads(&self) -> bool {
         matches!(
             self.verb,
@@ -129,12 +127,10 @@ impl RespOperation {
         )
     }
 
-    /// Whether it looks for an item to be read.
     pub(crate) fn fetches(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::GetAndExpire | Verb::Length)
     }
 
-    /// Whether it deletes.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self.verb, Verb::Delete | Verb::GetAndDelete)
     }
@@ -224,7 +220,6 @@ impl RespOperation {
         true
     }
 
-    /// Appends the out-of-memory error.
     pub(crate) fn no_memory(out: &mut Vec<u8>) {
         reply::error(out, NO_MEMORY);
     }

@@ -19,7 +19,6 @@ pub(crate) struct Row {
     pub(crate) class: Class,
 }
 
-/// The kind of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Append,

@@ -51,7 +51,6 @@ pub(crate) struct Moment {
     pub(crate) port: u16,
 }
 
-/// Appends the sections.
 pub(crate) fn info(
     config: &Config,
     stats: &CoreStats,

@@ -168,7 +168,6 @@ impl Stack {
         }
     }
 
-    /// Drops all keys.
     pub(super) fn clear(&mut self) {
         *self = Stack { level: self.level, ..Stack::new() };
     }

@@ -14,7 +14,6 @@ use super::customer::{Client, Dialect, OWN};
 enum Expected {
     /// This answer: status, key, value.
     Exactly(Status, Vec<u8>, Vec<u8>),
-    /// No answer.
     Silence,
     /// Stored, with a unique number that is the key's from then on.
     Stored(String),

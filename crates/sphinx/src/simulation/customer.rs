@@ -27,7 +27,6 @@ pub(super) trait Dialect: Default {
     /// The purpose of the client's random numbers.
     const PURPOSE: u32;
 
-    /// Appends a request.
     fn request(&mut self, client: &mut Client, out: &mut Vec<u8>);
 
     /// Appends what ends some requests that are sent at once, so that at least one has an answer.

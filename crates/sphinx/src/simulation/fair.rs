@@ -27,7 +27,6 @@ const MIDDLE: usize = 50_000;
 /// Kinds of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// There are none.
     Absent,
     /// They ask for many values at once and read nothing.
     Dead,

@@ -27,11 +27,8 @@ fn value(client: usize, round: usize) -> Vec<u8> {
 /// The event that a client waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// Its connection.
     Open,
-    /// The answer to a set of this round.
     Set,
-    /// The answer to a get.
     Get,
     /// No more: it is done, or silent.
     Nothing,

@@ -11,7 +11,6 @@ pub(super) fn repeated(period: usize, length: usize, byte: impl Fn(usize) -> u8)
     all
 }
 
-/// Shared counters.
 pub(super) const COUNTERS: usize = 3;
 
 /// The keys of one connection, as a plain map.

@@ -18,7 +18,6 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Appends its lines.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let mut line = |name: &str, value: &str| reply::stat(out, &format!("{}:{name}", self.number), value);
         if let Some(address) = &self.address {

@@ -18,11 +18,9 @@ pub(crate) struct Moment {
     pub(crate) now: u32,
     /// Units: seconds.
     pub(crate) uptime: u32,
-    /// Whether clients are taken.
     pub(crate) accepting: bool,
     /// The memory limit of items and their index.
     pub(crate) memory: Bytes,
-    /// Connections that watch.
     pub(crate) watch: Counts,
     /// The hit ratio by memory, if requests are sampled.
     pub(crate) curve: Option<Reading>,

@@ -34,7 +34,6 @@ pub(crate) enum Detail {
 pub(crate) struct Prefixes {
     /// Whether anything is counted now.
     pub(crate) on: bool,
-    /// The delimiter of a prefix.
     delimiter: u8,
     all: BTreeMap<Vec<u8>, Counts>,
 }
@@ -45,7 +44,6 @@ impl Prefixes {
         Prefixes { on: delimiter.is_some(), delimiter: delimiter.unwrap_or(DELIMITER), all: BTreeMap::new() }
     }
 
-    /// Counts one operation.
     #[cold]
     pub(crate) fn count(&mut self, key: &[u8], detail: Detail) {
         let Some(end) = key.iter().position(|&byte| byte == self.delimiter) else { return };
@@ -69,7 +67,6 @@ impl Prefixes {
         }
     }
 
-    /// Drops all counts.
     pub(crate) fn reset(&mut self) {
         self.all.clear();
     }
