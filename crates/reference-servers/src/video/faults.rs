@@ -89,8 +89,11 @@ fn planted(text: &str) -> Result<Planted, String> {
         ("delay" | "trickle", None) => return Err(format!("'{text}' lacks its time or its rate")),
         (_, Some(more)) => return Err(format!("'{name}' takes no '{more}'")),
         (_, None) => {
-            let known = PLAIN.iter().find(|(known, _)| *known == name);
-            known.ok_or_else(|| format!("there is no fault '{name}'"))?.1
+            PLAIN
+                .iter()
+                .find(|(known, _)| *known == name)
+                .ok_or_else(|| format!("there is no fault '{name}'"))?
+                .1
         }
     };
     Ok(Planted { fault, every })
@@ -103,7 +106,7 @@ impl fmt::Display for Planted {
             Fault::Delay(time) => write!(f, "delay:{every}:{}ns", time.0),
             Fault::Trickle(rate) => write!(f, "trickle:{every}:{}", rate.0),
             plain => {
-                let name = PLAIN.iter().find(|(_, fault)| *fault == plain).map_or("", |(name, _)| name);
+                let name = PLAIN.iter().find(|(_, fault)| *fault == plain).map_or("", |(name, _)| *name);
                 write!(f, "{name}:{every}")
             }
         }
