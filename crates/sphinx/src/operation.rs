@@ -18,11 +18,9 @@ pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get res
 /// An operation on one key, in any partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// One key of a `get`.
+    /// One key of a `get`; the last one of its request is followed by `END`.
     Get {
-        /// With the unique number, for `gets`.
         with_cas: bool,
-        /// The last key of its request, so that `END` follows.
         last: bool,
     },
     /// One key of a `gat`.
@@ -40,7 +38,6 @@ pub(crate) enum Operation {
         exptime: i32,
         reply: Reply,
     },
-    /// `delete`.
     Delete {
         reply: Reply,
     },
@@ -50,7 +47,6 @@ pub(crate) enum Operation {
         delta: u64,
         reply: Reply,
     },
-    /// `touch`.
     Touch {
         exptime: i32,
         reply: Reply,
