@@ -19,42 +19,25 @@ pub(crate) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get res
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// One key of a `get`; the last one of its request is followed by `END`.
-    Get {
-        with_cas: bool,
-        last: bool,
-    },
+    Get { with_cas: bool, last: bool },
     /// One key of a `gat`.
-    GetAndTouch {
-        exptime: i32,
-        with_cas: bool,
-        last: bool,
-    },
+    GetAndTouch { exptime: i32, with_cas: bool, last: bool },
+    /// A meta command.
     Meta(MetaOperation),
+    /// A command of the binary protocol.
     Binary(BinaryOperation),
+    /// A command of RESP.
     Resp(RespOperation),
-    Store {
-        verb: StoreVerb,
-        flags: u32,
-        exptime: i32,
-        reply: Reply,
-    },
-    Delete {
-        reply: Reply,
-    },
+    /// A storage command.
+    Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
+    /// `delete`.
+    Delete { reply: Reply },
     /// `incr`, `decr`.
-    Count {
-        up: bool,
-        delta: u64,
-        reply: Reply,
-    },
-    Touch {
-        exptime: i32,
-        reply: Reply,
-    },
+    Count { up: bool, delta: u64, reply: Reply },
+    /// `touch`.
+    Touch { exptime: i32, reply: Reply },
     /// A `set` whose value was too large, so that the old value must go too.
-    RefuseTooLarge {
-        reply: Reply,
-    },
+    RefuseTooLarge { reply: Reply },
 }
 
 impl Operation {
