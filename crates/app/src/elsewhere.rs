@@ -142,7 +142,7 @@ pub struct StartReport {
 /// Services that follow each other in the order of starting and run on one other machine.
 pub struct Away {
     services: Vec<String>,
-    link: Box<dyn Elsewhere>,
+    pub(crate) link: Box<dyn Elsewhere>,
     told: StartReport,
 }
 
@@ -174,14 +174,6 @@ impl Away {
     pub(crate) fn halt(&mut self) -> Result<Duration, Error> {
         self.told.addresses.clear();
         self.link.halt().map_err(|problem| self.error(problem))
-    }
-
-    pub(crate) fn stop(&mut self) {
-        self.link.stop();
-    }
-
-    pub(crate) fn gone(&mut self) -> Option<String> {
-        self.link.gone()
     }
 
     fn error(&self, problem: String) -> Error {

@@ -341,7 +341,7 @@ impl Running {
         for part in parts.iter_mut().rev() {
             match part {
                 Part::Here(started) => started.stop(plan.app().services[started.at].stop.grace),
-                Part::Elsewhere(away) => away.stop(),
+                Part::Elsewhere(away) => away.link.stop(),
             }
         }
     }
@@ -426,7 +426,7 @@ impl Running {
                     }
                 }
                 Part::Elsewhere(away) => {
-                    let gone = away.gone();
+                    let gone = away.link.gone();
                     ended.extend(gone.map(|why| EndedPart::Elsewhere { name: away.name().into(), why }));
                 }
             }
