@@ -228,7 +228,7 @@ pub enum Protocol {
 
 /// When a service is ready. All that is given must hold; every TCP address must accept a connection in any case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ready {
     /// The beginning of a line that it prints to standard output.
     pub line: Option<String>,
@@ -239,20 +239,15 @@ pub struct Ready {
     /// A path, as a template, that a GET is answered with status 200.
     pub http: Option<String>,
     /// How long it may take.
-    #[serde(deserialize_with = "time", default = "Ready::usual_time")]
+    #[serde(deserialize_with = "time")]
     pub within: Duration,
 }
 
-impl Ready {
-    /// Services that need no data are ready within some ms; a busy machine may make them slower.
-    fn usual_time() -> Duration {
-        Duration::from_secs(20)
-    }
-}
-
 impl Default for Ready {
+    /// Services that need no data are ready within some ms; a busy machine may make them slower.
     fn default() -> Ready {
-        Ready { line: None, error_line: None, children: None, http: None, within: Ready::usual_time() }
+        let within = Duration::from_secs(20);
+        Ready { line: None, error_line: None, children: None, http: None, within }
     }
 }
 
@@ -275,13 +270,12 @@ impl Serving {
 
 /// How a service is stopped: SIGTERM, and SIGKILL after a time.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stop {
     /// The signal that asks it to end: `TERM`, `INT` or `QUIT`.
-    #[serde(default)]
     pub signal: Signal,
     /// How long it may take before it is killed.
-    #[serde(deserialize_with = "time", default = "Stop::usual_time")]
+    #[serde(deserialize_with = "time")]
     pub grace: Duration,
 }
 
@@ -298,16 +292,10 @@ pub enum Signal {
     Quit,
 }
 
-impl Stop {
-    /// A service without data on a disk has nothing to save.
-    fn usual_time() -> Duration {
-        Duration::from_secs(2)
-    }
-}
-
 impl Default for Stop {
+    /// A service without data on a disk has nothing to save.
     fn default() -> Stop {
-        Stop { signal: Signal::default(), grace: Stop::usual_time() }
+        Stop { signal: Signal::default(), grace: Duration::from_secs(2) }
     }
 }
 

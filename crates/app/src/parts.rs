@@ -175,17 +175,14 @@ pub struct Check {
 
 /// Further arguments of a user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Arguments {
     /// Options with a value that change how it serves and touch no file, port or account: an agent takes them from a
     /// coordinator.
-    #[serde(default)]
     pub harmless: Vec<String>,
     /// Options of that kind without a value. Letters behind a short one are further options, which are not taken.
-    #[serde(default)]
     pub harmless_flags: Vec<String>,
     /// Of an option whose value is a list with commas: the names that may stand in it.
-    #[serde(default)]
     pub lists: BTreeMap<String, Vec<String>>,
 }
 
