@@ -5,14 +5,13 @@ use std::path::Path;
 use std::{fs, io};
 
 use crate::files::{Files, inflated};
+use crate::unpack::listed;
 use crate::{App, Error, check, like};
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
 /// The file that describes an application.
 const DESCRIPTION: &str = "app.toml";
-/// Maximum depth of templates in a folder.
-const DEPTH: usize = 8;
 
 /// The names of the applications that are compiled in.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -87,25 +86,11 @@ fn read(folder: &Path) -> Result<DescriptionFiles, Error> {
         .map_err(|e| error(format!("{e}; name a folder that holds an {DESCRIPTION}")))?;
     let text = fs::read_to_string(folder.join(DESCRIPTION))
         .map_err(|e| error(format!("{e}; the folder of an application holds an {DESCRIPTION}")))?;
-    let mut templates = BTreeMap::new();
-    collect(&folder, &folder, DEPTH, &mut templates).map_err(|e| error(format!("its templates: {e}")))?;
+    let templates = templates(&folder).map_err(|e| error(format!("its templates: {e}")))?;
     Ok((text, Files { templates, compiled: &[], folder: Some(folder) }))
 }
 
-fn collect(
-    root: &Path,
-    folder: &Path,
-    depth: usize,
-    templates: &mut BTreeMap<String, String>,
-) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && depth > 0 {
-            collect(root, &path, depth - 1, templates)?;
-        } else if path.extension().is_some_and(|end| end == "j2") {
-            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            templates.insert(name, fs::read_to_string(&path)?);
-        }
-    }
-    Ok(())
+fn templates(folder: &Path) -> io::Result<BTreeMap<String, String>> {
+    let names = listed(folder)?.into_iter().filter(|name| name.ends_with(".j2"));
+    names.map(|name| fs::read_to_string(folder.join(&name)).map(|text| (name, text))).collect()
 }

@@ -75,7 +75,7 @@ impl App {
 }
 
 /// The paths of all files below `folder`, in order.
-fn listed(folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn listed(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     collect(folder, folder, DEPTH, &mut names)?;
     names.sort();
