@@ -288,20 +288,19 @@ impl Plan {
     ///
     /// Errors: it has several services.
     pub fn program(&mut self, binary: Option<PathBuf>, image: Option<String>) -> Result<(), Error> {
-        let (None, None) = (&binary, &image) else {
-            let [(placement, _)] = &mut self.services[..] else {
-                let names: Vec<&str> =
-                    self.app.services.iter().map(|service| service.name.as_str()).collect();
-                let problem = format!(
-                    "a program or an image stands in for one service, and it has {}: {}; write --server-set SERVICE.binary=FILE or SERVICE.image=IMAGE",
-                    names.len(),
-                    names.join(", ")
-                );
-                return Err(Error::Unfit { service: self.app.name.clone(), problem });
-            };
-            (placement.binary, placement.image) = (binary, image);
+        if binary.is_none() && image.is_none() {
             return Ok(());
+        }
+        let [(placement, _)] = &mut self.services[..] else {
+            let names: Vec<&str> = self.app.services.iter().map(|service| service.name.as_str()).collect();
+            let problem = format!(
+                "a program or an image stands in for one service, and it has {}: {}; write --server-set SERVICE.binary=FILE or SERVICE.image=IMAGE",
+                names.len(),
+                names.join(", ")
+            );
+            return Err(Error::Unfit { service: self.app.name.clone(), problem });
         };
+        (placement.binary, placement.image) = (binary, image);
         Ok(())
     }
 
@@ -390,12 +389,13 @@ impl Plan {
     fn place_one(&mut self, at: usize, field: &str, value: &str) -> Result<(), Error> {
         let name = &self.app.services[at].name;
         let placement = &mut self.services[at].0;
+        let wrong = |problem: &str| Error::Setting {
+            service: name.clone(),
+            problem: format!("{field}={value}: {problem}"),
+        };
         let count = || match value.parse::<usize>() {
             Ok(number @ 1..=256) => Ok(number),
-            _ => Err(Error::Setting {
-                service: name.clone(),
-                problem: format!("{field}={value}: it is not a number from 1 to 256"),
-            }),
+            _ => Err(wrong("it is not a number from 1 to 256")),
         };
         match field {
             "threads" => placement.threads = count()?,
@@ -406,27 +406,18 @@ impl Plan {
                 placement.pin = match value {
                     "on" => true,
                     "off" => false,
-                    _ => {
-                        let problem = format!("pin={value}: write on or off");
-                        return Err(Error::Setting { service: name.clone(), problem });
-                    }
+                    _ => return Err(wrong("write on or off")),
                 }
             }
             "form" => placement.form = value.parse()?,
             "agent" => placement.agent = (value != HERE).then(|| value.into()),
             "listen" => match value.parse::<IpAddr>() {
                 Ok(ip) if !ip.is_unspecified() => placement.listen = Some(ip),
-                _ => {
-                    let problem = format!("listen={value}: it is not one address, such as 10.0.0.5");
-                    return Err(Error::Setting { service: name.clone(), problem });
-                }
+                _ => return Err(wrong("it is not one address, such as 10.0.0.5")),
             },
             "port" => match value.parse::<u16>() {
                 Ok(port @ 1..) => placement.port = Some(port),
-                _ => {
-                    let problem = format!("port={value}: it is not a number from 1 to 65535");
-                    return Err(Error::Setting { service: name.clone(), problem });
-                }
+                _ => return Err(wrong("it is not a number from 1 to 65535")),
             },
             "binary" => placement.binary = Some(value.into()),
             _ => placement.image = Some(value.into()),
