@@ -4,20 +4,15 @@ use maud::{Markup, html};
 use results::Experiment;
 use serde_json::Value;
 
-use crate::number;
+use crate::{distinct, number};
 
 /// The resolved configuration: values that all trials share, and values that differ.
 pub(crate) fn configuration(experiment: &Experiment) -> Markup {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for trial in &experiment.trials {
-        for (name, value) in flat(&trial.configuration()) {
-            let seen = values.entry(name).or_default();
-            if !seen.contains(&value) {
-                seen.push(value);
-            }
-        }
+    for (name, value) in experiment.trials.iter().flat_map(|trial| flat(&trial.configuration())) {
+        values.entry(name).or_default().push(value);
     }
-    let rows: Vec<(String, String)> = values.into_iter().map(|(name, seen)| (name, words(&seen))).collect();
+    let rows: Rows = values.into_iter().map(|(name, seen)| (name, words(&distinct(seen)))).collect();
     html! {
         @if rows.is_empty() { p.muted { "No trial recorded its configuration." } }
         (table(&rows))
@@ -49,10 +44,11 @@ pub(crate) fn host(host: &Value) -> Markup {
 
 /// Any record as rows; long lists in it are folded.
 pub(crate) fn record(value: &Value) -> Markup {
-    let (rows, lists) = folded(flat(value));
+    let mut facts = Facts::default();
+    facts.take(value, "", false);
     html! {
-        (table(&rows))
-        @for (name, items) in &lists {
+        (table(&[facts.rows, facts.of_lists].concat()))
+        @for (name, items) in &facts.long {
             details {
                 summary { (name) " (" (items.len()) ")" }
                 dl.facts { @for (i, item) in items.iter().enumerate() { div { dt { (i) } dd { (item) } } } }
@@ -66,55 +62,50 @@ type Rows = Vec<(String, String)>;
 /// Lists of records with more items than this are folded.
 const SHORT: usize = 4;
 
-/// Takes long lists of records out of `rows`, an item of one becoming one line: `number 64 · name eth0-TxRx-0`.
-fn folded(rows: Rows) -> (Rows, Vec<(String, Vec<String>)>) {
-    let mut kept = Rows::new();
-    let mut lists: BTreeMap<String, Vec<(usize, Rows)>> = BTreeMap::new();
-    for (path, value) in rows {
-        let Some((list, item, field)) = in_a_list(&path) else {
-            kept.push((path, value));
-            continue;
-        };
-        let items = lists.entry(list.to_owned()).or_default();
-        match items.last_mut() {
-            Some((last, fields)) if *last == item => fields.push((field.to_owned(), value)),
-            _ => items.push((item, vec![(field.to_owned(), value)])),
-        }
-    }
-    let mut long = Vec::new();
-    for (list, items) in lists {
-        if items.len() <= SHORT {
-            let path = |item: usize, field: &str| format!("{list}.{item}.{field}");
-            kept.extend(
-                items
-                    .into_iter()
-                    .flat_map(|(item, fields)| {
-                        fields.into_iter().map(move |(field, value)| (item, field, value)).collect::<Vec<_>>()
-                    })
-                    .map(|(item, field, value)| (path(item, &field), value)),
-            );
-        } else {
-            let line =
-                |fields: Rows| fields.iter().map(|(f, v)| format!("{f} {v}")).collect::<Vec<_>>().join(" · ");
-            long.push((list, items.into_iter().map(|(_, fields)| line(fields)).collect()));
-        }
-    }
-    (kept, long)
+/// The leaves of a record with the path to each: `server.threads`, `2`. A list of plain values is one leaf.
+#[derive(Default)]
+struct Facts {
+    rows: Rows,
+    /// Of short lists of records.
+    of_lists: Rows,
+    /// Names of long lists of records, and their items, each in one line: `number 64 · name eth0-TxRx-0`.
+    long: Vec<(String, Vec<String>)>,
 }
 
-/// `caches.0.level` as `caches`, 0, `level`: for nested lists the outer one.
-fn in_a_list(path: &str) -> Option<(&str, usize, &str)> {
-    let mut start = 0;
-    for word in path.split('.') {
-        let end = start + word.len();
-        if start > 0
-            && let Ok(item) = word.parse()
-        {
-            return Some((&path[..start - 1], item, path.get(end + 1..)?));
-        }
-        start = end + 1;
+impl Facts {
+    /// Adds the leaves of `value`; no list within a list is folded.
+    fn take(&mut self, value: &Value, path: &str, in_list: bool) {
+        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let leaf = match value {
+            Value::Object(fields) => {
+                return fields.iter().for_each(|(name, value)| self.take(value, &below(name), in_list));
+            }
+            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+                if in_list || items.len() <= SHORT {
+                    let items = items.iter().enumerate();
+                    return items.for_each(|(i, item)| self.take(item, &below(&i.to_string()), true));
+                }
+                let line = |item: &Value| {
+                    let fields = flat(item).into_iter().map(|(field, value)| format!("{field} {value}"));
+                    fields.collect::<Vec<_>>().join(" · ")
+                };
+                return self.long.push((path.into(), items.iter().map(line).collect()));
+            }
+            Value::Array(items) => list(items.iter().map(plain)),
+            // A missing record has no row; a missing field has one.
+            Value::Null if path.is_empty() => return,
+            leaf => plain(leaf),
+        };
+        let rows = if in_list { &mut self.of_lists } else { &mut self.rows };
+        rows.push((path.into(), leaf));
     }
-    None
+}
+
+/// All leaves of `value`.
+fn flat(value: &Value) -> Rows {
+    let mut facts = Facts::default();
+    facts.take(value, "", true);
+    facts.of_lists
 }
 
 /// How the result was made: command, version, seed, time, targets.
@@ -173,27 +164,6 @@ fn table(rows: &[(String, String)]) -> Markup {
     }
 }
 
-/// The leaves of `value` with the path to each: `server.threads`, `2`. A list of plain values is one leaf.
-fn flat(value: &Value) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
-    flatten(value, "", &mut rows);
-    rows
-}
-
-fn flatten(value: &Value, path: &str, rows: &mut Vec<(String, String)>) {
-    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(name, value)| flatten(value, &below(name), rows)),
-        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-            items.iter().enumerate().for_each(|(i, item)| flatten(item, &below(&i.to_string()), rows));
-        }
-        Value::Array(items) => rows.push((path.into(), list(items.iter().map(plain)))),
-        // A missing record has no row; a missing field has one.
-        Value::Null if path.is_empty() => {}
-        leaf => rows.push((path.into(), plain(leaf))),
-    }
-}
-
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -237,9 +207,12 @@ mod tests {
     #[test]
     fn long_lists_are_folded() {
         let items = |n: usize| (0..n).map(|i| json!({"a": i, "b": {"c": [{"d": i}]}})).collect::<Vec<_>>();
-        let (rows, lists) = folded(flat(&json!({"few": items(1), "many": items(5), "plain": 1})));
+        let mut facts = Facts::default();
+        facts.take(&json!({"few": items(1), "many": items(5), "plain": 1}), "", false);
+        let rows = [facts.rows, facts.of_lists].concat();
         let expect = [("plain", "1"), ("few.0.a", "0"), ("few.0.b.c.0.d", "0")];
         assert_eq!(rows, expect.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let lists = facts.long;
         assert_eq!((lists.len(), lists[0].0.as_str(), lists[0].1.len()), (1, "many", 5));
         assert_eq!(lists[0].1[3], "a 3 · b.c.0.d 3");
     }
