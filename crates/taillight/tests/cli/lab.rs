@@ -11,7 +11,9 @@ use results::{Experiment, Kind, ResultFolder, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::run::{Served, answers, closes, copy_program, finish, refuses, taillight, text};
+use crate::run::{
+    Served, answers, closes, copy_program, finish, is_cut_short, refuses, says, taillight, text,
+};
 
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -34,10 +36,7 @@ const SHORT: [&str; 12] = [
 
 /// A server of one request at a time, each of 1 ms: it sustains just under 1 krps.
 fn slow() -> Served {
-    Served::start(
-        &["serve", "null", "--dialect", "memcached", "--service", "constant:1ms"],
-        "null server ready on ",
-    )
+    Served::slow("memcached", "200", "constant:1ms")
 }
 
 fn lab(command: &str, out: &Path, options: &[&str]) -> Command {
@@ -62,15 +61,16 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     let output =
         finish(sweep.args(SHORT).args(["--repeats", "2", "--max-tolerance", "20", "--qos", "p50<1s"]));
     answers(&output);
+    let is_cut = is_cut_short(&output);
     let (folder, result) = result_of(out.path());
-    assert_eq!((result.kind, result.complete, result.targets.len()), (Kind::Sweep, true, 1));
+    assert_eq!((result.kind, result.complete, result.targets.len()), (Kind::Sweep, !is_cut, 1));
     assert_eq!(result.targets[0].name, server.address);
     // One for each block, but those that the host had given up.
     let max = &result.targets[0].max_throughput;
-    assert!(max.len() == 2 || text(&output).contains("given up") || text(&output).contains("withdrawn"));
+    assert!(max.len() == 2 || is_cut || text(&output).contains("given up"), "{}", text(&output));
     assert!(max.iter().all(|max| max.low_rps < 1_200.0 && max.low_rps > 1.0), "{max:?}");
     let points = result.trials.iter().filter(|t| t.load_share.is_some() && t.instead_of.is_none()).count();
-    assert!(points >= 2 * max.len() && points <= 4, "{points} of {max:?}");
+    assert!((points >= 2 * max.len() || is_cut) && points <= 4, "{points} of {max:?}");
     let connections = |trial: &Trial| trial.spec.as_ref().unwrap().generator.connections;
     assert!(result.trials.iter().all(|trial| connections(trial) == 8));
     assert!(result.notes.iter().any(|note| note.contains("neither pinned nor flushed")));
@@ -85,7 +85,8 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     );
     // In a pipe, progress is plain lines on standard error.
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.contains("block 2 of 2: sweep") && stderr.contains("trial 1 of about"), "{stderr}");
+    assert!(stderr.contains("block 2 of 2: sweep") || is_cut, "{stderr}");
+    assert!(stderr.contains("trial 1 of about"), "{stderr}");
     assert!(!stderr.contains('\x1b'), "{stderr}");
 
     // The page can be made again from the files on disk.
@@ -127,10 +128,9 @@ fn a_gate_closes_with_99() {
     let mut peak = lab("peak", out.path(), &options);
     let output = finish(peak.args(SHORT).args(["--qos", "p50<100us", "--name", "gated"]));
     closes(&output);
-    let words = ["not measurable on this host now", "p50 ≤ 100 µs at no load"];
-    assert!(words.iter().any(|words| text(&output).contains(words)), "{}", text(&output));
+    says(&output, "p50 ≤ 100 µs at no load");
     let (folder, result) = result_of(out.path());
-    assert!(result.complete && folder.path().ends_with("gated"));
+    assert!(result.complete != is_cut_short(&output) && folder.path().ends_with("gated"));
     // No peak at all where the machine was too busy for a valid trial.
     assert_eq!(result.targets[0].peak.as_ref().map_or(0.0, |peak| peak.low_rps), 0.0);
 }

@@ -46,11 +46,8 @@ fn the_arrivals_depend_on_the_seed_and_not_on_the_threads() {
 
 #[test]
 fn an_overload_is_never_valid() {
-    let server = Served::start(
-        &["serve", "null", "--dialect", "memcached", "--service", "constant:1ms"],
-        "null server ready on ",
-    );
-    let options = ["--fill", "never", "--rate", "3k", "--window", "500ms", "--pace", "sleep"];
+    let server = Served::slow("memcached", "200", "constant:1ms");
+    let options = ["--fill", "never", "--rate", "3k", "--window", "1s", "--pace", "sleep"];
     let trial = trial(&server.address, &options);
     assert_ne!(trial.verdict, Verdict::Valid);
     assert!(trial.achieved_rps < 1_200.0, "the server cannot do more than 1 krps: {}", trial.achieved_rps);

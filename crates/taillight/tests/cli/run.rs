@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use launch::{Error, Process, Spec, free_port};
 use results::Trial;
-use rustix::process::setpriority_process;
+use rustix::process::{setpriority_process, setsid};
 use spec::Workload;
 
 /// Nothing in these tests takes longer, unless it hangs. The longest takes 15 s on two idle processors; others may use them
@@ -17,6 +17,18 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// How many ports are tried, of which another process may take one between the choice and the start.
 const PORTS: usize = 5;
+
+/// The nice value of the highest priority. Source: `setpriority(2)`.
+const HIGHEST: i32 = -20;
+
+/// How the program says that nothing can be said.
+const UNKNOWN: [&str; 5] = [
+    "not measurable on this host now",
+    "no maximum throughput was found",
+    "no trial is valid",
+    "no request was completed",
+    "peak throughput under QoS not known",
+];
 
 /// The program with these arguments, in a folder and an environment of its own.
 pub(crate) fn program(arguments: &[&str]) -> Command {
@@ -32,6 +44,22 @@ pub(crate) fn taillight(arguments: &[&str]) -> Command {
     let lower = || setpriority_process(None, 1).map_err(std::io::Error::from);
     // SAFETY: between fork and exec it makes one system call.
     unsafe { command.pre_exec(lower) };
+    command
+}
+
+/// As [`program`], before all others if this account may do that, for a server whose capacity is known. One that waits for a
+/// processor afterwards answers at once all that it owes, which can be more than it serves in a window.
+fn before_others(arguments: &[&str]) -> Command {
+    let mut command = program(arguments);
+    let raise = || {
+        // With autogroups (`sched(7)`) the nice value counts only within a session.
+        let _ = setsid();
+        let _ = setpriority_process(None, HIGHEST);
+        let _ = std::fs::write("/proc/self/autogroup", "-20");
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls, and allocates nothing.
+    unsafe { command.pre_exec(raise) };
     command
 }
 
@@ -95,6 +123,12 @@ pub(crate) fn is_not_measurable(output: &Output) -> bool {
     output.status.code() == Some(75)
 }
 
+/// Whether the host ended a run early, so that its result is partial: it kept the search from a maximum, or the generator had no
+/// processor.
+pub(crate) fn is_cut_short(output: &Output) -> bool {
+    is_not_measurable(output) && text(output).contains("A partial result of ")
+}
+
 /// Whether the program ended with an answer, or the host kept it from one.
 pub(crate) fn has_ended(output: &Output) -> bool {
     output.status.success() || is_not_measurable(output)
@@ -111,6 +145,13 @@ pub(crate) fn answers(output: &Output) {
 pub(crate) fn closes(output: &Output) {
     let failed = output.status.code() == Some(99) && text(output).contains("gate failed");
     assert!(failed || is_not_measurable(output), "{}", text(output));
+}
+
+/// Asserts that the program says these words, or that nothing can be said.
+#[track_caller]
+pub(crate) fn says(output: &Output, words: &str) {
+    let text = text(output);
+    assert!(UNKNOWN.iter().chain([&words]).any(|words| text.contains(words)), "{text}");
 }
 
 /// Asserts that the program refuses with this exit code and says all of these.
@@ -142,11 +183,12 @@ pub(crate) struct Served {
 impl Served {
     /// Starts it and waits for the line that ends in its address.
     pub(crate) fn start(arguments: &[&str], ready: &str) -> Served {
-        let mut child = taillight(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
+        Served::of(&mut taillight(arguments), ready)
+    }
+
+    fn of(command: &mut Command, ready: &str) -> Served {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines
             .find_map(|line| line.ok().filter(|line| line.starts_with(ready)))
@@ -154,6 +196,13 @@ impl Served {
         let rest = line[ready.len()..].trim();
         let address = rest.split([',', ' ']).next().unwrap().to_owned();
         Served { child, address }
+    }
+
+    /// A server that answers every request with a value of this size, one at a time, each after this service time: any machine
+    /// is fast enough to offer its maximum load.
+    pub(crate) fn slow(dialect: &str, size: &str, service: &str) -> Served {
+        let options = ["serve", "null", "--dialect", dialect, "--value-size", size, "--service", service];
+        Served::of(&mut before_others(&options), "null server ready on ")
     }
 
     /// A server that answers every get with a canned value, at once.

@@ -22,12 +22,6 @@ fn canned(size: &str) -> Served {
     Served::start(&options, "null server ready on ")
 }
 
-/// One that takes 1 ms for each request, so that its maximum is known and no machine is too slow to offer it.
-fn slow() -> Served {
-    let options = ["serve", "null", "--dialect", "http", "--value-size", "100", "--service", "constant:1ms"];
-    Served::start(&options, "null server ready on ")
-}
-
 /// A short trial; the machine may be busy, so only the accounting is certain and not the verdict.
 pub(crate) fn trial(target: &str, options: &[&str]) -> Trial {
     let mut command = taillight(&["load", "web", "--target", target, "--pace", "sleep", "--json"]);
@@ -309,7 +303,7 @@ fn a_result_of_pages_is_kept_and_gated() {
 
 #[test]
 fn a_sweep_carries_the_workload() {
-    let server = slow();
+    let server = Served::slow("http", "100", "constant:1ms");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().display().to_string();
     let mut command = taillight(&["sweep", "web", "--target", &format!("http://{}", server.address)]);
