@@ -1,10 +1,11 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::frame::{self, ACK, END_HEADERS, END_STREAM, FrameHead, HEAD, PADDED, PRIORITIZED, kind};
 use crate::hpack::{self, Decoder};
 use crate::limits::{CONNECTION_WINDOW, FIRST_WINDOW, FLOOD_MAX, FRAME_MAX, STREAM_WINDOW, WINDOW_MAX};
 use crate::settings::{self, Settings};
-use crate::streams::{Stream, Streams};
+use crate::streams::{Stream, find};
 use crate::template::OF_CONNECTIONS;
 use crate::{Answer, Code, Defect, Failure, HEAD_MAX, Response, Step};
 
@@ -19,7 +20,7 @@ pub struct Connection<A> {
     /// The server's first settings have come.
     settled: bool,
     settings: Settings,
-    streams: Streams<A>,
+    streams: VecDeque<Stream<A>>,
     /// The stream of the last request.
     last: u32,
     decoder: Decoder,
@@ -61,7 +62,7 @@ impl<A> Default for Connection<A> {
             begun: false,
             settled: false,
             settings: Settings::default(),
-            streams: Streams::default(),
+            streams: VecDeque::new(),
             last: 0,
             decoder: Decoder::default(),
             block: Vec::new(),
@@ -146,7 +147,7 @@ impl<A: Answer> Connection<A> {
         if body.is_some() && !stream.send(&mut self.window, self.settings.frame, out) {
             self.unsent += 1;
         }
-        self.streams.all.push_back(stream);
+        self.streams.push_back(stream);
     }
 
     /// A head that is longer than a frame.
@@ -162,7 +163,7 @@ impl<A: Answer> Connection<A> {
 
     /// Waits no longer for the answer to a request, and tells the server.
     pub fn cancel(&mut self, number: u32) {
-        if let Some(place) = self.streams.find(stream(number)) {
+        if let Some(place) = find(&self.streams, stream(number)) {
             self.remove(place);
             self.reset(stream(number), Code::CANCEL);
         }
@@ -185,7 +186,7 @@ impl<A: Answer> Connection<A> {
 
     /// Sends on the bodies whose windows have opened.
     fn send_bodies(&mut self) {
-        for stream in self.streams.all.iter_mut().filter(|stream| stream.unsent.is_some()) {
+        for stream in self.streams.iter_mut().filter(|stream| stream.unsent.is_some()) {
             if self.window <= 0 {
                 break;
             }
@@ -195,7 +196,7 @@ impl<A: Answer> Connection<A> {
     }
 
     fn remove(&mut self, place: usize) -> Stream<A> {
-        let stream = self.streams.all.remove(place).expect("it was found there");
+        let stream = self.streams.remove(place).expect("it was found there");
         self.unsent -= usize::from(stream.unsent.is_some());
         stream
     }
@@ -296,9 +297,9 @@ impl<A: Answer> Connection<A> {
         }
         let end = head.has(END_STREAM);
         let left = Data { stream: head.stream, body, padding, end };
-        if let Some(place) = self.streams.find(head.stream) {
+        if let Some(place) = find(&self.streams, head.stream) {
             self.idle = 0;
-            let stream = &mut self.streams.all[place];
+            let stream = &mut self.streams[place];
             stream.taken += length;
             if stream.taken > STREAM_WINDOW {
                 return Err(Defect::WindowExceeded);
@@ -334,8 +335,8 @@ impl<A: Answer> Connection<A> {
         let used = used + body + padding;
         let done = left.body + left.padding == 0;
         self.at = if done { At::Frame } else { At::Data(left) };
-        let Some(place) = self.streams.find(left.stream) else { return Step::Used(used) };
-        let stream = &mut self.streams.all[place];
+        let Some(place) = find(&self.streams, left.stream) else { return Step::Used(used) };
+        let stream = &mut self.streams[place];
         stream.body += body as u64;
         if body > 0 {
             stream.answer.body(&rest[..body]);
@@ -411,13 +412,13 @@ impl<A: Answer> Connection<A> {
 
     /// A head, or trailers, are whole.
     fn fields(&mut self, (id, end): (u32, bool), block: &[u8], used: usize) -> Result<Step<A>, Defect> {
-        let Some(place) = self.streams.find(id) else {
+        let Some(place) = find(&self.streams, id) else {
             // The table has to be kept all the same.
             self.decoder.decode(block, |_, _| {})?;
             return Ok(Step::Used(used));
         };
         self.idle = 0;
-        let stream = &mut self.streams.all[place];
+        let stream = &mut self.streams[place];
         let are_trailers = stream.status > 0;
         let (mut status, mut regular, mut fault) = (0, false, None);
         self.decoder.decode(block, |name, value| {
@@ -467,7 +468,7 @@ impl<A: Answer> Connection<A> {
         if payload.len() != 4 {
             return Err(Defect::FrameLength("RST_STREAM"));
         }
-        let Some(place) = self.streams.find(head.stream) else { return Ok(Step::Used(used)) };
+        let Some(place) = find(&self.streams, head.stream) else { return Ok(Step::Used(used)) };
         let failure = Failure::Reset(Code(frame::first_number(payload)));
         Ok(ended((self.remove(place), failure), used))
     }
@@ -486,7 +487,7 @@ impl<A: Answer> Connection<A> {
         self.settings.take(payload)?;
         self.settled = true;
         let more = i64::from(self.settings.window) - i64::from(before);
-        for stream in &mut self.streams.all {
+        for stream in &mut self.streams {
             stream.window += more;
             if stream.window > WINDOW_MAX {
                 return Err(Defect::Window);
@@ -522,8 +523,8 @@ impl<A: Answer> Connection<A> {
             return Err(Defect::FrameLength("GOAWAY"));
         };
         let last = (frame::first_number(numbers) & 0x7fff_ffff).min(self.last);
-        while self.streams.all.back().is_some_and(|stream| stream.id > last) {
-            self.remove(self.streams.all.len() - 1);
+        while self.streams.back().is_some_and(|stream| stream.id > last) {
+            self.remove(self.streams.len() - 1);
         }
         let code = Code(frame::first_number(&numbers[4..]));
         let words = words[..words.len().min(WORDS)].escape_ascii().to_string();
@@ -542,8 +543,8 @@ impl<A: Answer> Connection<A> {
             }
         } else {
             self.check_stream("WINDOW_UPDATE", head)?;
-            let Some(place) = self.streams.find(head.stream) else { return Ok(Step::Used(used)) };
-            let stream = &mut self.streams.all[place];
+            let Some(place) = find(&self.streams, head.stream) else { return Ok(Step::Used(used)) };
+            let stream = &mut self.streams[place];
             stream.window += more;
             if more == 0 || stream.window > WINDOW_MAX {
                 let why = "its window is more than 2147483647 B, or is moved by 0 B";

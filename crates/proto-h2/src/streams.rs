@@ -54,25 +54,11 @@ impl<A> Stream<A> {
     }
 }
 
-/// The requests under way, in the order of their numbers.
-#[derive(Debug)]
-pub(crate) struct Streams<A> {
-    pub(crate) all: VecDeque<Stream<A>>,
-}
-
-impl<A> Default for Streams<A> {
-    fn default() -> Streams<A> {
-        Streams { all: VecDeque::new() }
-    }
-}
-
-impl<A> Streams<A> {
-    /// The place of a stream; `None` if it has ended.
-    #[inline]
-    pub(crate) fn find(&self, id: u32) -> Option<usize> {
-        match self.all.front() {
-            Some(oldest) if oldest.id == id => Some(0),
-            _ => self.all.binary_search_by_key(&id, |stream| stream.id).ok(),
-        }
+/// The place of a stream among those under way, which are in the order of their numbers; `None` if it has ended.
+#[inline]
+pub(crate) fn find<A>(streams: &VecDeque<Stream<A>>, id: u32) -> Option<usize> {
+    match streams.front() {
+        Some(oldest) if oldest.id == id => Some(0),
+        _ => streams.binary_search_by_key(&id, |stream| stream.id).ok(),
     }
 }
