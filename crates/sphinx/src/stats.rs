@@ -8,8 +8,8 @@ pub(crate) mod settings;
 use std::fmt::Display;
 use std::ops::AddAssign;
 
-/// Takes the name and the value of each line of an answer to `stats`.
-type Line<'a> = &'a mut dyn FnMut(&str, &dyn Display);
+/// Takes the name and the value of each line of an answer to `stats` or `INFO`.
+pub(crate) type Line<'a> = &'a mut dyn FnMut(&str, &dyn Display);
 
 /// A line for each of these fields, under its own name.
 macro_rules! fields {

@@ -1,15 +1,12 @@
 //! `INFO` and `CONFIG`: the server's figures and settings under Redis' names.
 
-use std::fmt::Display;
-
 use cache_store::Policy;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 use units::Bytes;
 
 use super::REDIS_VERSION;
 use crate::config::Config;
-use crate::stats::CoreStats;
+use crate::stats::general::processor_times;
+use crate::stats::{CoreStats, Line};
 
 /// Which sections `INFO` has, by their places in [`NAMES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,15 +116,9 @@ pub(crate) fn info(
         line("connected_slaves", &0);
     });
     section("cpu", "CPU", &|line| {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-        let time = |of: fn(&nix::sys::resource::Usage) -> TimeVal| {
-            usage
-                .as_ref()
-                .map(of)
-                .map_or("0.000000".into(), |time| format!("{}.{:06}", time.tv_sec(), time.tv_usec()))
-        };
-        line("used_cpu_sys", &time(|usage| usage.system_time()));
-        line("used_cpu_user", &time(|usage| usage.user_time()));
+        let [user, system] = processor_times();
+        line("used_cpu_sys", &system);
+        line("used_cpu_user", &user);
     });
     section("keyspace", "Keyspace", &|line| {
         if store.items > 0 {
@@ -135,9 +126,6 @@ pub(crate) fn info(
         }
     });
 }
-
-/// Takes the name and the value of a line.
-type Line<'a> = &'a mut dyn FnMut(&str, &dyn Display);
 
 /// Redis' name of the most similar policy; Redis has none that goes by the age of a segment.
 fn policy(config: &Config) -> &'static str {

@@ -125,11 +125,7 @@ impl CoreStats {
 }
 
 fn process(config: &Config, moment: &Moment, line: Line<'_>) {
-    // For all threads of the process, as memcached's.
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-    let time = |of: fn(&nix::sys::resource::Usage) -> TimeVal| {
-        usage.as_ref().map_or("0.000000".into(), |usage| seconds(of(usage)))
-    };
+    let [user, system] = processor_times();
     line("pid", &std::process::id());
     line("uptime", &moment.uptime);
     line("time", &moment.now);
@@ -137,11 +133,18 @@ fn process(config: &Config, moment: &Moment, line: Line<'_>) {
     // The event loop's library, which is its own here.
     line("libevent", &config.io);
     line("pointer_size", &usize::BITS);
-    line("rusage_user", &time(|usage| usage.user_time()));
-    line("rusage_system", &time(|usage| usage.system_time()));
+    line("rusage_user", &user);
+    line("rusage_system", &system);
 }
 
-/// A time in seconds to the microsecond.
+/// The time on processors of all threads of the process, for users and for the system, in seconds to the microsecond.
+pub(crate) fn processor_times() -> [String; 2] {
+    match getrusage(UsageWho::RUSAGE_SELF) {
+        Ok(usage) => [usage.user_time(), usage.system_time()].map(seconds),
+        Err(_) => [TimeVal::new(0, 0); 2].map(seconds),
+    }
+}
+
 fn seconds(time: TimeVal) -> String {
     format!("{}.{:06}", time.tv_sec(), time.tv_usec())
 }
