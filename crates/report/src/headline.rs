@@ -222,7 +222,7 @@ fn of_one(point: &LoadPoint) -> String {
 }
 
 /// Whether a load overloaded the server, and the share without an answer, as the end of a sentence.
-fn overloaded(point: &LoadPoint) -> String {
+pub(crate) fn overloaded(point: &LoadPoint) -> String {
     if !point.overloaded() {
         return String::new();
     }
@@ -230,8 +230,8 @@ fn overloaded(point: &LoadPoint) -> String {
         Verdict::Overloaded { timed_out_share, .. } => Some(timed_out_share),
         _ => None,
     };
-    match point.spread(timed_out).filter(|share| share.median > 0.0) {
-        Some(share) => format!(", overloaded: {} of the requests timed out", number::percent(share.median)),
+    match point.median(timed_out).filter(|share| *share > 0.0) {
+        Some(share) => format!(", overloaded: {} of the requests timed out", number::percent(share)),
         None => ", overloaded".into(),
     }
 }

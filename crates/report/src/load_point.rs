@@ -7,9 +7,9 @@ use crate::number;
 
 /// The median of `figure` in words, `≤ 780 µs` if only its upper bound is known. Units of `figure`: µs.
 pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) -> String {
-    match (point.spread(&figure), point.at_most(&figure)) {
+    match (point.median(&figure), point.at_most(&figure)) {
         (None, Some(us)) => format!("≤ {}", number::micros(Some(us))),
-        (spread, _) => number::micros(spread.map(|spread| spread.median)),
+        (median, _) => number::micros(median),
     }
 }
 
@@ -28,10 +28,10 @@ pub(crate) fn response_time(point: &LoadPoint, metric: Metric) -> String {
 /// An overload's response times grow for as long as it lasts, so that a short window proves nothing. A target met in
 /// trials that generator or host slowed would be met without them, too; a target missed in such trials proves nothing.
 pub(crate) fn met(point: &LoadPoint, target: &Target) -> Option<bool> {
-    match point.spread(|trial| target.used_bounds(trial).map(|(least, _)| least)) {
+    match point.median(|trial| target.used_bounds(trial).map(|(least, _)| least)) {
         Some(_) if point.overloaded() => Some(false),
         Some(_) if target.is_met(point) => Some(true),
-        Some(least) => (least.median > 1.0).then_some(false),
+        Some(least) => (least > 1.0).then_some(false),
         None => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
     }
 }

@@ -144,9 +144,7 @@ impl Target {
 
     /// Whether a load met it in the median of its usable trials; an overload counts with its measured figures.
     pub(crate) fn is_met(&self, point: &LoadPoint) -> bool {
-        point
-            .spread(|trial| self.used_bounds(trial).map(|(_, most)| most))
-            .is_some_and(|spread| spread.median <= 1.0)
+        point.median(|trial| self.used_bounds(trial).map(|(_, most)| most)).is_some_and(|most| most <= 1.0)
     }
 
     /// The limit on a ratio or a time of sessions, in µs or as a share, if the target has one.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use results::{Basis, Experiment, Kind, LoadPoint, Metric, Quota, Reason, Trial, Verdict};
 
+use crate::distinct;
+use crate::headline::overloaded;
 use crate::load::LoadUnit;
 use crate::load_point::{met, response_time};
 use crate::measure::Target;
@@ -85,17 +87,7 @@ impl<'a> OneLoad<'a> {
         if self.confidence() == Confidence::None {
             return "no usable figures".into();
         }
-        let timed_out = |trial: &Trial| match trial.verdict {
-            Verdict::Overloaded { timed_out_share, .. } => Some(timed_out_share),
-            _ => None,
-        };
-        let overloaded = match self.point.spread(timed_out).filter(|share| share.median > 0.0) {
-            _ if !self.point.overloaded() => String::new(),
-            Some(share) => {
-                format!(", overloaded: {} of the requests timed out", number::percent(share.median))
-            }
-            None => ", overloaded".into(),
-        };
+        let overloaded = overloaded(self.point);
         let words = match (met(self.point, self.target), typical(self.point)) {
             (Some(false), Some(trial)) => return format!("missed {}{overloaded}", self.target.missed(trial)),
             (Some(false), None) => "missed",
@@ -337,15 +329,9 @@ impl<'a> OneLoad<'a> {
 
     /// Each gate with how many trials met it: `gate p99<1ms: met` of one trial, `met by 2 of 3 trials` of several.
     pub(crate) fn gates(&self) -> Vec<(bool, String)> {
-        let mut gates: Vec<&str> = Vec::new();
         let all = || self.point.trials.iter().flat_map(|trial| &trial.gates);
-        for gate in all() {
-            if !gates.contains(&gate.gate.as_str()) {
-                gates.push(&gate.gate);
-            }
-        }
-        let line = |gate: &str| {
-            let of: Vec<_> = all().filter(|other| other.gate == gate).collect();
+        let line = |gate: &String| {
+            let of: Vec<_> = all().filter(|other| other.gate == *gate).collect();
             let passed = of.iter().filter(|gate| gate.passed).count();
             let words = match of[..] {
                 [one] => format!("gate {}", one.words),
@@ -360,6 +346,6 @@ impl<'a> OneLoad<'a> {
             };
             (passed == of.len(), words)
         };
-        gates.into_iter().map(line).collect()
+        distinct(all().map(|gate| &gate.gate)).into_iter().map(line).collect()
     }
 }

@@ -104,7 +104,7 @@ fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
         spread => number::micros(spread.map(|spread| spread.median)),
     };
     let usable = point.usable().count();
-    let achieved = point.spread(|trial| Some(trial.achieved_rps)).map(|spread| spread.median);
+    let achieved = point.median(|trial| Some(trial.achieved_rps));
     let mut rows = vec![
         row("median of", format!("{usable} of {}", number::plural(point.trials.len(), "trial"))),
         row("achieved", number::rate(achieved)),
@@ -112,7 +112,7 @@ fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
     if LoadUnit::of_point(point) == LoadUnit::Sessions {
         rows.extend(COLUMNS.iter().map(|column| row(column.head, column.of(point))));
     }
-    for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
+    for metric in Metric::ALL {
         rows.push(row(metric.words(), words(point.spread(|trial| metric.of(trial)))));
     }
     if target.is_extra() {

@@ -32,10 +32,9 @@ pub(crate) fn latency(subjects: &[Subject], target: &Target) -> Markup {
 
 /// One panel for each percentile, the subjects over each other.
 pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
-    let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
     let judged = target.measure().label;
     html! {
-        @for measure in metrics.map(Measure::of_metric) {
+        @for measure in Metric::ALL.map(Measure::of_metric) {
             // The judged figure has the large figure above to itself.
             @if measure.label != judged {
                 (super::half(&capitalized(&measure.label), any_closed(subjects), html! {}, panel(subjects, &measure)))

@@ -145,9 +145,8 @@ impl Series {
 
 /// The bounds of a figure at a load, medians over its repeats; `None` if it is one number, or grows with the window.
 fn bounds(point: &LoadPoint, measure: &Measure) -> Option<Bounds> {
-    let end = |of: fn(Bounds) -> f64| point.spread(|trial| measure.bounds(trial).map(of));
-    let (low, high) = (end(|bounds| bounds.low_us)?, end(|bounds| bounds.high_us)?);
-    let bounds = Bounds { low_us: low.median, high_us: high.median };
+    let end = |of: fn(Bounds) -> f64| point.median(|trial| measure.bounds(trial).map(of));
+    let bounds = Bounds { low_us: end(|bounds| bounds.low_us)?, high_us: end(|bounds| bounds.high_us)? };
     (!point.overloaded()).then_some(bounds)
 }
 

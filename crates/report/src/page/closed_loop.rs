@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::{ClosedLoop, LatencySummary, LoadPoint, Trial};
+use results::{ClosedLoop, LatencySummary, LoadPoint};
 
 use crate::figure::load_label;
 use crate::number;
@@ -18,10 +18,10 @@ pub(crate) const FIGURES: [(&str, Figure); 5] = [
 
 /// The figures of closed loops, uncorrected and corrected side by side; empty if all loads were open.
 pub(crate) fn closed_loops(subjects: &[Subject]) -> Markup {
-    let rows: Vec<(&Subject, &LoadPoint, &ClosedLoop)> = subjects
-        .iter()
-        .flat_map(|subject| {
-            subject.points.iter().filter_map(move |point| Some((subject, point, first(point)?)))
+    let points = subjects.iter().flat_map(|subject| subject.points.iter().map(move |point| (subject, point)));
+    let rows: Vec<(&Subject, &LoadPoint, &ClosedLoop)> = points
+        .filter_map(|(subject, point)| {
+            Some((subject, point, point.trials.iter().find_map(|trial| trial.closed_loop.as_ref())?))
         })
         .collect();
     html! {
@@ -44,8 +44,7 @@ pub(crate) fn closed_loops(subjects: &[Subject]) -> Markup {
                         @for (subject, point, closed) in &rows {
                             tr {
                                 th.text scope="row" {
-                                    @if subjects.len() > 1 { (subject.name) " · " }
-                                    (load_label(point))
+                                    (subject.prefix(subjects)) (load_label(point))
                                 }
                                 td { (closed.clients) }
                                 td { (number::micros(Some(closed.think_time_us))) }
@@ -63,20 +62,12 @@ pub(crate) fn closed_loops(subjects: &[Subject]) -> Markup {
     }
 }
 
-fn first<'a>(point: &LoadPoint<'a>) -> Option<&'a ClosedLoop> {
-    point.trials.iter().find_map(|trial| trial.closed_loop.as_ref())
-}
-
 /// The median over the repeats as they were measured.
 pub(crate) fn uncorrected(point: &LoadPoint, read: Figure) -> Option<f64> {
-    median(point, |trial| read(&trial.closed_loop.as_ref()?.uncorrected))
+    point.median(|trial| read(&trial.closed_loop.as_ref()?.uncorrected))
 }
 
 /// The median over the repeats with the correction.
 pub(crate) fn corrected(point: &LoadPoint, read: Figure) -> Option<f64> {
-    median(point, |trial| read(trial.closed_loop.as_ref()?.corrected.as_ref()?))
-}
-
-fn median(point: &LoadPoint, read: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
-    point.spread(read).map(|spread| spread.median)
+    point.median(|trial| read(trial.closed_loop.as_ref()?.corrected.as_ref()?))
 }

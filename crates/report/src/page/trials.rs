@@ -1,6 +1,7 @@
 use maud::{Markup, html};
 use results::{LoadPoint, Metric, Purpose, Trial};
 
+use crate::distinct;
 use crate::load::LoadUnit;
 use crate::load_point::micros;
 use crate::notes::verdict_words;
@@ -41,7 +42,7 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                             td { (LoadUnit::of_point(point).rate(Some(point.offered_rps))) }
                             td { (number::rate(point.told(|trial| Some(trial.achieved_rps)))) }
                             @for column in &felt { td { (column.of(point)) } }
-                            @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
+                            @for metric in Metric::ALL {
                                 td { (micros(point, |trial| metric.of(trial))) }
                             }
                             @for us in &targets {
@@ -70,7 +71,7 @@ pub(crate) fn targets(subjects: &[Subject]) -> Vec<f64> {
 
 /// The median share of requests answered within `target_us`.
 pub(crate) fn within(point: &LoadPoint, target_us: f64) -> Option<f64> {
-    point.spread(|trial| trial.within_share(target_us)).map(|spread| spread.median)
+    point.median(|trial| trial.within_share(target_us))
 }
 
 /// `3 valid`, or `2 valid, 1 generator lag`.
@@ -100,15 +101,14 @@ pub(crate) fn accounting(subjects: &[Subject]) -> Markup {
                             @for name in operations(point) {
                                 tr {
                                     th.text scope="row" {
-                                        @if subjects.len() > 1 { (subject.name) " · " }
-                                        (crate::figure::load_label(point))
+                                        (subject.prefix(subjects)) (crate::figure::load_label(point))
                                     }
                                     td.text {
                                         (name)
                                         @if follows(point, &name) { " " span.muted { "follows others" } }
                                     }
                                     @for figure in FIGURES { td { (number::micros(median_of(point, &name, figure))) } }
-                                    td { (number::micros(point.spread(|t| t.generator.lag_limit_us).map(|s| s.median))) }
+                                    td { (number::micros(point.median(|trial| trial.generator.lag_limit_us))) }
                                 }
                             }
                         } }
@@ -133,13 +133,9 @@ const FIGURES: [Figure; 8] = [
 
 /// `all`, and each operation if there are several.
 fn operations(point: &LoadPoint) -> Vec<String> {
-    let mut names = vec!["all".to_owned()];
-    for operation in point.trials.iter().filter(|t| t.operations.len() > 1).flat_map(|t| &t.operations) {
-        if !names.contains(&operation.name) {
-            names.push(operation.name.clone());
-        }
-    }
-    names
+    let several = point.trials.iter().filter(|trial| trial.operations.len() > 1);
+    let names = several.flat_map(|trial| &trial.operations).map(|operation| operation.name.clone());
+    distinct(std::iter::once("all".to_owned()).chain(names))
 }
 
 /// Whether the requests of the operation `name` follow others rather than arrive.
@@ -153,7 +149,7 @@ fn median_of(point: &LoadPoint, name: &str, figure: Figure) -> Option<f64> {
         "all" => figure(&trial.all),
         _ => trial.operations.iter().find(|operation| operation.name == name).and_then(figure),
     };
-    point.spread(read).map(|spread| spread.median)
+    point.median(read)
 }
 
 /// Every trial, in the order of running; invalid ones hatched, never dropped.
@@ -181,7 +177,6 @@ fn row(trial: &Trial) -> Markup {
     let response_time = trial.claimed();
     let arrivals = &trial.arrivals;
     let lost = [arrivals.errors, arrivals.timeouts, arrivals.unfinished].map(number::count).join(" / ");
-    let plain = matches!(trial.verdict, results::Verdict::Valid);
     let class = match &trial.verdict {
         results::Verdict::Valid => "valid",
         results::Verdict::Overloaded { .. } => "overloaded",
@@ -205,7 +200,7 @@ fn row(trial: &Trial) -> Markup {
                 td { (lost) }
                 td.text { span.verdict { (trial.verdict.label()) } }
             }
-            @if !plain { tr.why { td colspan="14" { (trial.verdict) } } }
+            @if trial.verdict != results::Verdict::Valid { tr.why { td colspan="14" { (trial.verdict) } } }
         }
     }
 }

@@ -107,11 +107,7 @@ fn has_shares(subjects: &[Subject]) -> bool {
 /// The response times that have a column. For sessions only two: response times of steps say little about the user
 /// experience.
 fn metrics(felt: &[&Column]) -> &'static [Metric] {
-    if felt.is_empty() {
-        &[Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999]
-    } else {
-        &[Metric::P50, Metric::P99]
-    }
+    if felt.is_empty() { &Metric::ALL } else { &[Metric::P50, Metric::P99] }
 }
 
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: &[&Column]) -> Vec<String> {
