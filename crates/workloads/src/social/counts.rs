@@ -1,5 +1,4 @@
 use spec::workload::SocialOperation;
-use units::Nanos;
 
 /// The tiers of a site whose time `Server-Timing` says: the wait for a program, the programs, the database and the cache.
 pub const TIERS: [&str; 4] = ["queue", "php", "db", "cache"];
@@ -117,11 +116,6 @@ impl Tiers {
             tier.calls = tier.calls.saturating_add(calls.unwrap_or(0).into());
         }
     }
-}
-
-/// Whether an operation that was due at `offset` and ended at `ended` was so within its limit.
-pub(super) fn is_within(offset: Nanos, ended: Nanos, limit: Nanos) -> bool {
-    ended - offset <= limit
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Users who log in before a load, so that its first second is as all others: over a stream that blocks, by the same requests.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
 use openloop::{Closed, Fault, Parsed, Then};
 use proto_http::Jar;
+use thiserror::Error;
 
 use crate::social::config::{Known, UNDERWAY};
 use crate::social::counts::Answers;
@@ -21,23 +21,14 @@ pub struct Ready {
 }
 
 /// Why a user cannot be logged in before a load.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error(
+    "user {user} cannot be logged in before the load: {problem}; is the site filled with the users that --users and --users-seed say?"
+)]
 pub struct LoginError {
     user: String,
     problem: String,
 }
-
-impl fmt::Display for LoginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "user {} cannot be logged in before the load: {}; is the site filled with the users that --users and --users-seed say?",
-            self.user, self.problem
-        )
-    }
-}
-
-impl std::error::Error for LoginError {}
 
 impl Ready {
     /// Gives a session its user's login state.

@@ -203,9 +203,12 @@ pub(super) fn read(
     bytes: &[u8],
     counts: &mut Answers,
 ) -> Parsed<Job> {
-    begin(session, wire);
+    if !std::mem::replace(&mut wire.begun, true) {
+        session.fresh.iter_mut().for_each(Vec::clear);
+    }
     let mut parser = std::mem::take(&mut wire.parser);
-    let page = page_of(known, session);
+    // No page is expected at the end of an asset.
+    let page = request_of(known, session).map(|request| &known.config.site.pages[usize::from(request.page)]);
     let parse = parser.parse(Asked::Any, bytes, &mut Reading { wire, session, known, page, counts });
     wire.parser = parser;
     parsed(parse, |response| whole(known, session, wire, response, counts))
@@ -222,18 +225,6 @@ pub(super) fn closed(
         Ok(response) => Some(whole(known, session, wire, response, counts)),
         Err(defect) => Some((Err(cut_off(&about(session), defect)), Then::Close)),
     }
-}
-
-fn begin(session: &mut Session, wire: &mut Wire) {
-    if !std::mem::replace(&mut wire.begun, true) {
-        session.fresh.iter_mut().for_each(Vec::clear);
-    }
-}
-
-/// The page expected at the end of the session's current request; `None` for an asset.
-fn page_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Page> {
-    let request = request_of(known, session)?;
-    Some(&known.config.site.pages[usize::from(request.page)])
 }
 
 fn request_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Request> {
@@ -255,20 +246,14 @@ fn whole(
     let seen = std::mem::take(wire);
     counts.answered += 1;
     counts.ended += u64::from(!response.keep_alive);
-    let judged = judge(known, session, &seen, response, counts);
-    let stays = response.keep_alive;
-    let (outcome, more) = match judged {
-        Ok(Ahead::More) => (Ok(()), true),
-        Ok(Ahead::Done) => (Ok(()), false),
-        Err(fault) => (Err(fault), false),
+    let judged = judge(known, session, &seen, response.status, counts);
+    let then = match (&judged, response.keep_alive) {
+        (Ok(Ahead::More), true) => Then::Again { endpoint: 0 },
+        (Ok(Ahead::More), false) => Then::Anew { endpoint: 0 },
+        (_, true) => Then::End,
+        (_, false) => Then::Close,
     };
-    let then = match (more, stays) {
-        (true, true) => Then::Again { endpoint: 0 },
-        (true, false) => Then::Anew { endpoint: 0 },
-        (false, true) => Then::End,
-        (false, false) => Then::Close,
-    };
-    (outcome, then)
+    (judged.map(|_| ()), then)
 }
 
 /// Checks an answer; returns the next request.
@@ -276,54 +261,43 @@ fn judge(
     known: &Known,
     session: &mut Session,
     wire: &Wire,
-    response: Response,
+    status: u16,
     counts: &mut Answers,
 ) -> Result<Ahead, Fault> {
     let site = &known.config.site;
     let Some(request) = request_of(known, session) else {
-        return asset(known, session, response.status);
+        return asset(known, session, status);
     };
+    let page = &site.pages[usize::from(request.page)];
     let is_first = matches!(session.at, At::Request(_));
     match wire.redirect {
         Redirect::None => {}
-        Redirect::Astray(stray) => {
-            let (kind, why) = match stray {
-                Stray::Foreign => (FOREIGN, "leads to another server"),
-                Stray::Broken => (ASTRAY, "leads nowhere: its Location cannot be asked for"),
-            };
-            return Err(Fault::new(kind, format!("{}: status {} {why}", about(session), response.status)));
+        Redirect::Astray(Stray::Foreign) => {
+            return Err(fault(session, FOREIGN, &format!(": status {status} leads to another server")));
+        }
+        Redirect::Astray(Stray::Broken) => {
+            let says = format!(": status {status} leads nowhere: its Location cannot be asked for");
+            return Err(fault(session, ASTRAY, &says));
         }
         Redirect::Here => {
             counts.redirects += 1;
-            return redirect(known, session, request, response.status, is_first, counts);
+            return redirect(known, session, request, status, is_first, counts);
         }
     }
-    if site.is_lost_by(response.status) {
-        return Err(lost(session, counts, &format!("status {}", response.status)));
+    if site.is_lost_by(status) {
+        return Err(lost(session, counts, &format!("status {status}")));
     }
-    if site.is_refused_by(response.status) && response.status != site.pages[usize::from(request.page)].status
-    {
-        let detail = format!(
-            "{}: status {}: its token, or what it asks for, is refused",
-            about(session),
-            response.status
-        );
-        return Err(Fault::new(TOKEN, detail));
+    if site.is_refused_by(status) && status != page.status {
+        let says = format!(": status {status}: its token, or what it asks for, is refused");
+        return Err(fault(session, TOKEN, &says));
     }
-    let page = &site.pages[usize::from(request.page)];
-    if response.status != page.status {
-        let detail = format!(
-            "{} was answered with status {} and not {}",
-            about(session),
-            response.status,
-            page.status
-        );
-        return Err(Fault::new(kind(response.status), detail));
+    if status != page.status {
+        let says = format!(" was answered with status {status} and not {}", page.status);
+        return Err(fault(session, kind(status), &says));
     }
     if is_first && request.location.is_some() {
-        let detail =
-            format!("{} was answered with status {} and no redirect", about(session), response.status);
-        return Err(Fault::new(ASTRAY, detail));
+        let says = format!(" was answered with status {status} and no redirect");
+        return Err(fault(session, ASTRAY, &says));
     }
     looks(session, wire, page)?;
     // Values are taken only from a page that is right.
@@ -351,8 +325,8 @@ fn after(known: &Known, session: &mut Session, next: u16) -> Ahead {
 fn asset(known: &Known, session: &mut Session, status: u16) -> Result<Ahead, Fault> {
     let At::Asset(place, next) = session.at else { return Ok(Ahead::Done) };
     if status != 200 {
-        let detail = format!("{} was answered with status {status} and not 200", about(session));
-        return Err(Fault::new(kind(status), detail));
+        let says = format!(" was answered with status {status} and not 200");
+        return Err(fault(session, kind(status), &says));
     }
     if usize::from(place) + 1 < known.config.site.assets.len() {
         session.at = At::Asset(place + 1, next);
@@ -372,9 +346,8 @@ fn redirect(
 ) -> Result<Ahead, Fault> {
     let to = |session: &Session| String::from_utf8_lossy(&session.location).into_owned();
     if matches!(status, 307 | 308) && is_first && request.form.is_some() {
-        let detail =
-            format!("{}: status {status} has the form sent again to {}", about(session), to(session));
-        return Err(Fault::new(ASTRAY, detail));
+        let says = format!(": status {status} has the form sent again to {}", to(session));
+        return Err(fault(session, ASTRAY, &says));
     }
     let is_expected = match (&request.location, is_first) {
         (Some(Location::Any), true) => !known.config.site.is_lost_at(&session.location),
@@ -386,16 +359,14 @@ fn redirect(
         _ => false,
     };
     if !is_expected && known.config.site.is_lost_at(&session.location) {
-        let to = format!("sent to {}", to(session));
-        return Err(lost(session, counts, &to));
+        return Err(lost(session, counts, &format!("sent to {}", to(session))));
     }
     if is_first && request.location.is_some() && !is_expected {
-        return Err(Fault::new(ASTRAY, format!("{} leads to {}", about(session), to(session))));
+        return Err(fault(session, ASTRAY, &format!(" leads to {}", to(session))));
     }
     if usize::from(session.hops) >= HOPS_MAX {
-        let detail =
-            format!("{}: more than {HOPS_MAX} redirects, the last to {}", about(session), to(session));
-        return Err(Fault::new(LOOP, detail));
+        let says = format!(": more than {HOPS_MAX} redirects, the last to {}", to(session));
+        return Err(fault(session, LOOP, &says));
     }
     session.hops += 1;
     if let At::Request(place) = session.at {
@@ -407,28 +378,24 @@ fn redirect(
 /// Checks that a page has the required texts.
 fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
     if page.json && !wire.json.is_whole() {
-        return Err(Fault::new(JSON, format!("{}: its answer is no whole JSON", about(session))));
+        return Err(fault(session, JSON, ": its answer is no whole JSON"));
     }
     if let Some(place) = (0..page.has.len()).find(|place| wire.found & 1 << place == 0) {
         let text = String::from_utf8_lossy(page.has[place].text());
-        return Err(Fault::new(
-            WRONG,
-            format!("{}: the page is no {}: it lacks '{text}'", about(session), page.name),
-        ));
+        let says = format!(": the page is no {}: it lacks '{text}'", page.name);
+        return Err(fault(session, WRONG, &says));
     }
     if let Some(shown) = session.shows.as_ref().filter(|shown| !shown.found) {
         let text = String::from_utf8_lossy(shown.needle.text());
-        let detail = format!("{}: the page {} does not show '{text}'", about(session), page.name);
-        return Err(Fault::new(WRONG, detail));
+        return Err(fault(session, WRONG, &format!(": the page {} does not show '{text}'", page.name)));
     }
     for (place, (value, between)) in (page.has.len()..).zip(&page.takes) {
         let is_plain = |value: &[u8]| value.iter().all(|byte| *byte == b' ' || byte.is_ascii_graphic());
         let is_good = wire.takes[place] == Take::Taken && is_plain(&session.fresh[usize::from(*value)]);
         if !is_good {
             let text = String::from_utf8_lossy(between.before());
-            let detail =
-                format!("{}: the page {} has nothing to take behind '{text}'", about(session), page.name);
-            return Err(Fault::new(NOTHING, detail));
+            let says = format!(": the page {} has nothing to take behind '{text}'", page.name);
+            return Err(fault(session, NOTHING, &says));
         }
     }
     Ok(())
@@ -437,8 +404,14 @@ fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
 #[cold]
 fn lost(session: &mut Session, counts: &mut Answers, how: &str) -> Fault {
     counts.lost += 1;
-    session.lost();
-    Fault::new(LOST, format!("{}: {how}, as one who is not logged in", about(session)))
+    session.is_logged_in = false;
+    fault(session, LOST, &format!(": {how}, as one who is not logged in"))
+}
+
+/// The fault of the answer to a request of a session, whose description `says` continues.
+#[cold]
+fn fault(session: &Session, kind: &'static str, says: &str) -> Fault {
+    Fault::new(kind, about(session) + says)
 }
 
 /// Describes the request of a session, for errors.

@@ -1,31 +1,23 @@
 //! Priming the cache with the site's data of its users before they arrive: each user is requested once, through the
 //! site.
 
-use std::fmt;
 use std::io::{self, Read, Write};
+
+use thiserror::Error;
 
 use crate::social::config::{Known, UNDERWAY};
 use crate::social::login::{Ready, carry_out};
 use crate::social::session::{At, Session};
 
 /// Why the data of a user cannot be read into the cache before a load.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error(
+    "the cache cannot be primed with user {user}: {problem}; is the site filled with the users that --users and --users-seed say?"
+)]
 pub struct PrimeError {
     user: String,
     problem: String,
 }
-
-impl fmt::Display for PrimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the cache cannot be primed with user {}: {}; is the site filled with the users that --users and --users-seed say?",
-            self.user, self.problem
-        )
-    }
-}
-
-impl std::error::Error for PrimeError {}
 
 /// Makes the site load its data of `user` into its cache, by requests of a logged-in user; returns the number of
 /// requests, redirects included. Uses the stream that is `open`, or one that `connect` opens and that stays open if the

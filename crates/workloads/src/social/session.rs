@@ -8,7 +8,7 @@ use spec::workload::SocialOperation;
 use units::Nanos;
 
 use crate::social::config::Known;
-use crate::social::counts::{SocialCounts, Tiers, is_within};
+use crate::social::counts::{SocialCounts, Tiers};
 use crate::social::people::{friend, page, stranger};
 use crate::social::site::By;
 
@@ -23,7 +23,8 @@ pub(super) struct Session {
     left: u32,
     /// The number of operations done.
     pub(super) done: u32,
-    is_logged_in: bool,
+    /// Whether the session is open to this user on the site, as far as is known.
+    pub(super) is_logged_in: bool,
     /// Whether assets of pages were requested.
     pub(super) has_assets: bool,
     pub(super) operation: SocialOperation,
@@ -130,17 +131,6 @@ impl Session {
         (self, Step { offset, operation: SocialOperation::Login.place() })
     }
 
-    /// Whether the session is open to this user on the site, as far as is known.
-    #[cfg(test)]
-    pub(super) fn is_logged_in(&self) -> bool {
-        self.is_logged_in
-    }
-
-    /// The site reports that the user is not logged in.
-    pub(super) fn lost(&mut self) {
-        self.is_logged_in = false;
-    }
-
     /// The requested page, for cookies.
     pub(super) fn page<'a>(&self, path: &'a [u8], known: &'a Known) -> Page<'a> {
         // Cookies live by the clock of the session's own operations.
@@ -175,7 +165,7 @@ impl Session {
         let operation = self.operation;
         let is_well = end.outcome == Outcome::Completed;
         if end.in_window.is_some() {
-            let within = is_well && is_within(end.offset, end.ended, known.config.limits.of(operation));
+            let within = is_well && end.ended - end.offset <= known.config.limits.of(operation);
             counts.ended(operation, self.by == By::Ajax, within, &self.tiers);
         }
         self.done += 1;

@@ -1,12 +1,12 @@
 //! Parser of a site's description; errors state the line and its text.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use proto_http::{Between, NEEDLE_MAX, Needle};
 use serde::Deserialize;
 use spec::workload::SocialOperation;
+use thiserror::Error;
 use toml::Spanned;
 
 use super::{ASSETS_MAX, LOOKS_MAX, Location, Page, Request, Site, TAKEN_MAX, Template, Value};
@@ -17,21 +17,14 @@ const LENGTH_MAX: usize = 256 * 1024;
 const EACH: &str = "each";
 
 /// An error in the description of a site.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the description of the site {site}: {problem}")]
 pub struct SiteError {
     /// The site or its file.
     pub site: String,
     /// The error, with its line.
     pub problem: String,
 }
-
-impl fmt::Display for SiteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the description of the site {}: {}", self.site, self.problem)
-    }
-}
-
-impl std::error::Error for SiteError {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -56,8 +49,7 @@ struct Written {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenPage {
-    #[serde(default = "usual_status")]
-    status: Spanned<u16>,
+    status: Option<Spanned<u16>>,
     #[serde(default)]
     has: Vec<Spanned<String>>,
     #[serde(default)]
@@ -66,25 +58,17 @@ struct WrittenPage {
     json: bool,
 }
 
-fn usual_status() -> Spanned<u16> {
-    Spanned::new(0..0, 200)
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenRequest {
     operation: Spanned<String>,
-    #[serde(default)]
     by: Option<Spanned<String>>,
     path: Spanned<String>,
     #[serde(default)]
     headers: Vec<Spanned<String>>,
-    #[serde(default)]
     form: Option<Spanned<String>>,
-    #[serde(default)]
     location: Option<Spanned<String>>,
     page: Spanned<String>,
-    #[serde(default)]
     shows: Option<Spanned<String>>,
 }
 
@@ -192,15 +176,13 @@ impl Reader<'_> {
                 page.has.len() + page.take.len()
             ));
         }
-        if !(100..=999).contains(page.status.get_ref()) {
-            return Err(self.at(&page.status, format!("{} is no status", page.status.get_ref())));
+        if let Some(status) = page.status.as_ref().filter(|status| !(100..=999).contains(status.get_ref())) {
+            return Err(self.at(status, format!("{} is no status", status.get_ref())));
         }
-        let mut has = Vec::new();
-        for text in &page.has {
-            has.push(
-                Needle::new(text.get_ref().as_bytes()).ok_or_else(|| self.no_needle(text, text.get_ref()))?,
-            );
-        }
+        let needle = |text: &Spanned<String>| {
+            Needle::new(text.get_ref().as_bytes()).ok_or_else(|| self.no_needle(text, text.get_ref()))
+        };
+        let has = page.has.iter().map(needle).collect::<Result<Vec<Needle>, String>>()?;
         let mut takes = Vec::new();
         for (value, texts) in &page.take {
             let [before, behind] = &texts.get_ref()[..] else {
@@ -214,7 +196,8 @@ impl Reader<'_> {
             let between = between.ok_or_else(|| self.no_needle(texts, wrong))?;
             takes.push((self.taken(value, texts)?, between));
         }
-        Ok(Page { name, status: *page.status.get_ref(), has, takes, json: page.json })
+        let status = page.status.map_or(200, Spanned::into_inner);
+        Ok(Page { name, status, has, takes, json: page.json })
     }
 
     /// The place of a value that is taken from pages.
@@ -248,10 +231,9 @@ impl Reader<'_> {
             Some("ajax") if operation.has_ajax() => 1,
             Some(other) => {
                 let by = request.by.as_ref().expect("it was looked at");
-                return Err(self.at(
-                    by,
-                    format!("{name} is not done by '{other}'; write page, or ajax of what a page can do"),
-                ));
+                let problem =
+                    format!("{name} is not done by '{other}'; write page, or ajax of what a page can do");
+                return Err(self.at(by, problem));
             }
         };
         Ok(&mut ways[operation.place()][by])

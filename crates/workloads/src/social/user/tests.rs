@@ -99,7 +99,7 @@ fn a_login_is_a_page_its_assets_a_form_and_where_that_leads() {
     let taken: Vec<&[u8]> = session.taken.iter().map(Vec::as_slice).collect();
     assert!([&b"t2"[..], b"17", b"4"].iter().all(|value| taken.contains(value)), "{taken:?}");
     let Next::Send(step) = social.step_ended(&mut job, &end(Outcome::Completed)) else { panic!() };
-    assert!(social.sessions[job.session as usize].is_logged_in() && step.offset > Nanos::ZERO);
+    assert!(social.sessions[job.session as usize].is_logged_in && step.offset > Nanos::ZERO);
 }
 
 #[test]
