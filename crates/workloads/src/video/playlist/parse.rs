@@ -133,7 +133,7 @@ pub fn parse_in(bytes: &[u8], query: &str, imported: &Variables) -> Result<Playl
     if lines.next().is_none_or(|(_, first)| !first.starts_with("#EXTM3U")) {
         return Err(PlaylistError::NotAPlaylist);
     }
-    let mut reader = Reader::new(query, imported);
+    let mut reader = Reader { query, imported: Some(imported), ..Reader::default() };
     for (number, line) in lines {
         reader.number = number;
         let read = substituted(line.trim(), &reader.variables).map_err(|name| {
@@ -179,9 +179,10 @@ struct Announced {
 }
 
 /// The content read so far.
+#[derive(Default)]
 struct Reader<'a> {
     query: &'a str,
-    imported: &'a Variables,
+    imported: Option<&'a Variables>,
     variables: Variables,
     number: usize,
     variants: Vec<Variant>,
@@ -208,32 +209,7 @@ struct Reader<'a> {
     after: u64,
 }
 
-impl<'a> Reader<'a> {
-    fn new(query: &'a str, imported: &'a Variables) -> Reader<'a> {
-        Reader {
-            query,
-            imported,
-            variables: Variables::new(),
-            number: 0,
-            variants: Vec::new(),
-            groups: Vec::new(),
-            sounds: Vec::new(),
-            known: HashSet::new(),
-            segments: Vec::new(),
-            needs: Vec::new(),
-            header: None,
-            keys: HashSet::new(),
-            locked: None,
-            is_open: false,
-            ended: false,
-            has_gap: false,
-            variant: None,
-            duration: None,
-            range: None,
-            after: 0,
-        }
-    }
-
+impl Reader<'_> {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if let Some(list) = tag(line, "#EXT-X-STREAM-INF") {
             self.variant = Some(announced(list));
@@ -269,7 +245,9 @@ impl<'a> Reader<'a> {
         let (name, value) = match (list.get("NAME"), list.get("QUERYPARAM"), list.get("IMPORT")) {
             (Some(name), ..) => (*name, list.get("VALUE").copied()),
             (None, Some(name), _) => (*name, parameter(self.query, name)),
-            (None, None, Some(name)) => (*name, self.imported.get(*name).map(String::as_str)),
+            (None, None, Some(name)) => {
+                (*name, self.imported.and_then(|all| all.get(*name)).map(String::as_str))
+            }
             (None, None, None) => return Err("the variable has no NAME, QUERYPARAM or IMPORT".into()),
         };
         let value = value.ok_or_else(|| {
