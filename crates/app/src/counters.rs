@@ -30,7 +30,8 @@ pub(crate) fn sent(address: SocketAddr, send: &Send, within: Duration) -> Result
     loop {
         let before = answer.len();
         if lines.read_line(&mut answer).map_err(io)? == 0 {
-            return Err(format!("{address} answered '{}' and no line '{}'", first_line(&answer), send.until));
+            let first = answer.lines().next().unwrap_or_default();
+            return Err(format!("{address} answered '{first}' and no line '{}'", send.until));
         }
         if answer[before..].trim_end() == send.until {
             return Ok(answer);
@@ -45,10 +46,6 @@ pub(crate) fn got(address: SocketAddr, path: &str) -> Result<String, String> {
         Ok((status, _)) => Err(format!("{address} answers {status} for {path}")),
         Err(error) => Err(format!("{address}: {error}")),
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }
 
 /// The counters in an answer, without values that are not numbers.

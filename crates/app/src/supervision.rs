@@ -36,14 +36,7 @@ fn rows(plan: &Plan) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for service in plan.app().services.iter().filter(|service| plan.starts(&service.name)) {
         let instances = plan.placement(&service.name).map_or(1, |placement| placement.instances.max(1));
-        rows.extend((0..instances).map(|instance| Row {
-            number: service.number,
-            name: service.name.clone(),
-            language: service.language.clone(),
-            instance,
-            instances,
-            ..Row::default()
-        }));
+        rows.extend((0..instances).map(|instance| Row::of(service, instance, instances)));
     }
     rows.sort_by_key(|row| (row.number.unwrap_or(u16::MAX), row.instance));
     rows

@@ -231,29 +231,18 @@ impl Deployment {
             map! { "name" => volume(pod, "config"), "configMap" => map! { "name" => format!("{}-config", pod.name) } },
         ];
         for instance in pod.instances.iter().filter(|one| one.service.has_folder()) {
-            let name = own_volume(pod, instance);
             let kept = self.seed(instance.service).and_then(|_| (dialect.kept)(instance));
-            all.push(match kept {
-                Some(Yaml::Map(source)) => {
-                    let mut volume = vec![("name".to_owned(), Yaml::Text(name))];
-                    volume.extend(source);
-                    Yaml::Map(volume)
-                }
-                _ => map! { "name" => name, "emptyDir" => Yaml::Map(Vec::new()) },
-            });
+            all.push(named(own_volume(pod, instance), kept));
         }
         // Interpreters keep locks there: each its own, as names of files are numbers of processes.
         for instance in pod.instances.iter().filter(|one| self.has_shell(one)) {
-            all.push(map! { "name" => tmp_volume(pod, instance), "emptyDir" => Yaml::Map(Vec::new()) });
+            all.push(named(tmp_volume(pod, instance), None));
         }
         if self.needs_data(pod) {
-            all.push(map! { "name" => volume(pod, "data"), "emptyDir" => Yaml::Map(Vec::new()) });
+            all.push(named(volume(pod, "data"), None));
         }
         if pod.instances.iter().any(|one| one.service.needs.contains(&Need::Files)) {
-            let source =
-                dialect.files.clone().unwrap_or_else(|| map! { "emptyDir" => Yaml::Map(Vec::new()) });
-            let Yaml::Map(source) = source else { return all };
-            all.push(Yaml::Map([vec![("name".to_owned(), volume(pod, "files").into())], source].concat()));
+            all.push(named(volume(pod, "files"), dialect.files.clone()));
         }
         all
     }
@@ -262,6 +251,15 @@ impl Deployment {
     fn has_shell(&self, instance: &Instance<'_>) -> bool {
         self.plan.app().image(instance.service).is_some_and(|image| !image.packages.is_empty())
     }
+}
+
+/// A volume; without a source it is an empty folder.
+fn named(name: String, source: Option<Yaml>) -> Yaml {
+    let source = match source {
+        Some(Yaml::Map(source)) => source,
+        _ => vec![("emptyDir".to_owned(), Yaml::Map(Vec::new()))],
+    };
+    Yaml::Map([vec![("name".to_owned(), Yaml::Text(name))], source].concat())
 }
 
 /// The name of a volume. podman's volumes share one name space across pods.

@@ -127,23 +127,13 @@ impl Yaml {
     }
 
     fn behind_key(&self, out: &mut String, depth: usize) {
-        match self {
-            Yaml::Map(pairs) if !pairs.is_empty() => {
-                out.push('\n');
-                self.write(out, depth + 2, false);
-            }
-            Yaml::List(all) if !all.is_empty() => {
-                out.push('\n');
-                self.write(out, depth + 2, false);
-            }
-            Yaml::Text(text) if is_block(text) => {
-                out.push(' ');
-                block(out, text, depth + 2);
-            }
-            other => {
-                let _ = writeln!(out, " {}", other.inline());
-            }
-        }
+        let is_below = match self {
+            Yaml::Map(pairs) => !pairs.is_empty(),
+            Yaml::List(all) => !all.is_empty(),
+            _ => false,
+        };
+        out.push(if is_below { '\n' } else { ' ' });
+        self.write(out, depth + 2, false);
     }
 
     fn inline(&self) -> String {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Error, made_folder};
+use crate::{App, Error, Service, made_folder};
 
 /// The state file and the lock file.
 const STATE: &str = "up.json";
@@ -89,17 +89,10 @@ impl State {
     /// The state of an application whose programs and data are about to be made, by this process.
     pub fn begun(app: &App) -> State {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let row = |service: &crate::Service| Row {
-            number: service.number,
-            name: service.name.clone(),
-            language: service.language.clone(),
-            instances: 1,
-            ..Row::default()
-        };
         State {
             pid: std::process::id(),
             begun_s: since.as_secs(),
-            services: app.services.iter().map(row).collect(),
+            services: app.services.iter().map(|service| Row::of(service, 0, 1)).collect(),
             ..State::default()
         }
     }
@@ -123,6 +116,12 @@ pub(super) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Error 
 }
 
 impl Row {
+    /// Of an instance that was not started yet.
+    pub(super) fn of(service: &Service, instance: usize, instances: usize) -> Row {
+        let (name, language) = (service.name.clone(), service.language.clone());
+        Row { number: service.number, name, language, instance, instances, ..Row::default() }
+    }
+
     /// `web.1`.
     pub fn label(&self) -> String {
         if self.instances > 1 { format!("{}.{}", self.name, self.instance) } else { self.name.clone() }
