@@ -169,15 +169,16 @@ impl Life<'_> {
 
     /// Makes the thread's own state, listens when ordered to, and serves; returns its partitions at the end.
     fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) -> Option<Partitions> {
-        let Life { number, config, seed, epochs, file, ready_at, orders, ended } = self;
-        let (mut reactor, own) = match prepare(number, config, seed, &epochs, file.as_deref(), reactor) {
+        let made = self.prepare(reactor);
+        let Life { number, config, file, ready_at, orders, ended, .. } = self;
+        drop(file);
+        let (mut reactor, own) = match made {
             Ok(made) => made,
             Err(error) => {
                 drop(ready_at.send(Err(error)));
                 return None;
             }
         };
-        drop(file);
         let _ = ready_at.send(Ok((reactor.waker(), own.offer(config.sharing))));
         let Neighbours { common, links, doorbell, offers } = loop {
             match orders.recv() {
@@ -201,22 +202,16 @@ impl Life<'_> {
         guard.end(result.err().map(|error| error.to_string()));
         well.then(|| core.into_partitions())
     }
-}
 
-fn prepare<R: Reactor>(
-    number: usize,
-    config: &Config,
-    seed: u64,
-    epochs: &Arc<Epochs>,
-    file: Option<&MemoryFile>,
-    reactor: io::Result<R>,
-) -> Result<(R, Own)> {
-    pin_to(config.cpus[number])?;
-    let mut reactor = reactor.context("cannot set up an event loop")?;
-    reactor.set_backlog(config.backlog);
-    // A client that has asked for all that it wants gets its answers before the connection ends.
-    reactor.tell_half_closes();
-    Ok((reactor, Own::make(config, number, seed, epochs, file)?))
+    fn prepare<R: Reactor>(&self, reactor: io::Result<R>) -> Result<(R, Own)> {
+        let config = self.config;
+        pin_to(config.cpus[self.number])?;
+        let mut reactor = reactor.context("cannot set up an event loop")?;
+        reactor.set_backlog(config.backlog);
+        // A client that has asked for all that it wants gets its answers before the connection ends.
+        reactor.tell_half_closes();
+        Ok((reactor, Own::make(config, self.number, self.seed, &self.epochs, self.file.as_deref())?))
+    }
 }
 
 fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result<Places> {
