@@ -234,7 +234,7 @@ fn an_experiment_is_run_from_its_file() {
     assert_eq!(record.plan.unwrap().points[0].spec.load.to_string(), "2.00 krps");
     // One that is interrupted in its second repeat goes on there.
     let out = TempDir::new().unwrap();
-    fs::write(&file, experiment.replace("repeats = 2", "repeats = 3").replace("150ms", "700ms")).unwrap();
+    fs::write(&file, experiment.replace("repeats = 2", "repeats = 3").replace("150ms", "2s")).unwrap();
     let mut command = taillight(&["run"]);
     command.arg(&file).arg("--out").arg(out.path()).stderr(Stdio::null()).stdout(Stdio::null());
     let mut run = command.spawn().unwrap();

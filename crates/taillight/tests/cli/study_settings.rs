@@ -98,6 +98,9 @@ fn folder() -> TempDir {
 #[test]
 fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
     let Some(lab) = Lab::new("aslr=off") else { return };
+    // Long enough that it is killed while the setting is in force.
+    let study = STUDY.replace("SETTING", "aslr=off").replace("window = '500ms'", "window = '3s'");
+    fs::write(lab.study.path().join("study.toml"), study).unwrap();
     let before = fs::read_to_string(ASLR).unwrap();
     if before.trim() == "0" {
         return println!("skipped: it is off here, which would show nothing");
