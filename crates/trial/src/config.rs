@@ -12,7 +12,7 @@ use reactor::Address;
 use spec::Spec;
 use units::{Nanos, Rate};
 
-use crate::workload::{self, Offered, Servers};
+use crate::workload::{self, Offered};
 
 /// The shortest window: the windowed p99 needs at least this much.
 const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
@@ -65,7 +65,7 @@ fn check_sessions(spec: &Spec) -> Result<()> {
 ///
 /// Errors: parameters that contradict each other; a file or folder that cannot be read.
 pub fn resolve(spec: Spec) -> Result<Spec> {
-    let offered = workload::of(&spec, Servers::default())?;
+    let offered = workload::of(&spec, None)?;
     Ok(resolved(spec, &*offered))
 }
 

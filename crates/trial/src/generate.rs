@@ -22,7 +22,7 @@ use crate::from_agents::Agents;
 use crate::record::{self, Circumstances};
 use crate::sampled::sampled;
 use crate::task::Task;
-use crate::workload::{self, Reach, Run, Servers};
+use crate::workload::{self, Reach, Run};
 use crate::{config, live, noise};
 
 /// Result of a trial.
@@ -40,11 +40,12 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     config::check(&task.spec)?;
     let tls = task.tls()?;
     let tls = tls.as_ref();
-    let mut offered = workload::of(&task.spec, Servers::of(Reach { task, tls, stop }))?;
+    let mut offered = workload::of(&task.spec, Some(Reach { task, tls, stop }))?;
     let replaced = offered.replaced(task, tls)?;
     let task = replaced.as_ref().unwrap_or(task);
+    let reach = Reach { task, tls, stop };
     if replaced.is_some() {
-        offered = workload::of(&task.spec, Servers::of(Reach { task, tls, stop }))?;
+        offered = workload::of(&task.spec, Some(reach))?;
     }
     let spec = &task.spec;
     let mut endpoints = task.addresses.clone();
@@ -71,9 +72,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut found = task.found(io.reason);
     offered.found(&mut found);
     let mut run = Run {
-        task,
-        tls,
-        stop,
+        reach,
         generator: &generator,
         agents: &mut agents,
         workload: &resolved.workload,

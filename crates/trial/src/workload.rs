@@ -24,7 +24,6 @@ use reactor::Address;
 use results::{Found, Invalid, Reason};
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
-use workloads::cache::Server;
 
 pub(crate) use self::ask::stranger;
 pub use self::cache::{read as read_data_set, selected as selected_requests};
@@ -81,18 +80,7 @@ pub(crate) trait Offered {
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)>;
 }
 
-/// The known servers of a workload.
-#[derive(Clone, Default)]
-pub(crate) struct Servers<'a> {
-    /// Names of caches.
-    pub(crate) names: Option<Vec<Server>>,
-    /// URLs of web servers.
-    pub(crate) urls: Vec<Url>,
-    /// How to ask them.
-    pub(crate) reach: Option<Reach<'a>>,
-}
-
-/// The context of questions to servers before a load.
+/// A task, and how its servers are asked before the load.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'a> {
     pub(crate) task: &'a Task,
@@ -100,33 +88,28 @@ pub(crate) struct Reach<'a> {
     pub(crate) stop: &'a Arc<AtomicBool>,
 }
 
-impl<'a> Servers<'a> {
-    /// The servers of a task.
-    pub(crate) fn of(reach: Reach<'a>) -> Servers<'a> {
-        let Task { names, urls, .. } = reach.task;
-        Servers { names: Some(names.clone()), urls: urls.clone(), reach: Some(reach) }
-    }
+/// URLs of web servers; empty if they are not known yet.
+fn urls(reach: Option<Reach<'_>>) -> Vec<Url> {
+    reach.map_or_else(Vec::new, |reach| reach.task.urls.clone())
 }
 
-/// The workload of a specification on these servers.
+/// The workload of a specification on the servers of a task; `None` if they are not known yet.
 ///
 /// Errors: parameters that contradict each other; a file, folder or playlist that cannot be read.
-pub(crate) fn of(spec: &Spec, servers: Servers<'_>) -> Result<Box<dyn Offered>> {
+pub(crate) fn of(spec: &Spec, reach: Option<Reach<'_>>) -> Result<Box<dyn Offered>> {
     Ok(match &spec.workload {
-        Workload::Cache(options) => Box::new(cache::offered(options, spec, servers)?),
-        Workload::Web(options) => Box::new(web::offered(options, spec, servers)?),
-        Workload::Video(options) => Box::new(video::offered(options, spec, servers)?),
-        Workload::Social(options) => Box::new(social::offered(options, spec, servers)?),
-        Workload::Movies(options) => Box::new(movies::offered(options, spec, servers)?),
+        Workload::Cache(options) => Box::new(cache::offered(options, spec, reach)?),
+        Workload::Web(options) => Box::new(web::offered(options, spec, reach)?),
+        Workload::Video(options) => Box::new(video::offered(options, spec, reach)?),
+        Workload::Social(options) => Box::new(social::offered(options, spec, reach)?),
+        Workload::Movies(options) => Box::new(movies::offered(options, spec, reach)?),
         Workload::Null(_) => Box::new(null::Offered),
     })
 }
 
 /// A trial while its load is prepared and generated.
 pub(crate) struct Run<'a> {
-    pub(crate) task: &'a Task,
-    pub(crate) tls: Option<&'a TlsClient>,
-    pub(crate) stop: &'a Arc<AtomicBool>,
+    pub(crate) reach: Reach<'a>,
     pub(crate) generator: &'a Generator,
     /// Other machines that generate the load.
     pub(crate) agents: &'a mut Option<Agents>,
@@ -169,7 +152,7 @@ impl Run<'_> {
             None => self.watch_and_record(here),
         };
         let recording = match recording.map_err(Error::downcast::<NotOffered>) {
-            Err(Ok(NotOffered(invalid))) if !self.task.start_on_stdin => {
+            Err(Ok(NotOffered(invalid))) if !self.reach.task.start_on_stdin => {
                 self.others.push(invalid);
                 Ok(nothing(self.generator))
             }
@@ -186,16 +169,17 @@ impl Run<'_> {
     ) -> (Watch, Result<Recording>) {
         let watch = self.watch();
         let recording = match self.agents {
-            Some(agents) => agents.gather(self.task, self.workload, &self.load, self.stop),
+            Some(agents) => agents.gather(self.reach.task, self.workload, &self.load, self.reach.stop),
             None => here(self.generator),
         };
         (watch, recording)
     }
 
     fn watch(&self) -> Watch {
-        match self.task.spec.generator.agents.agents.is_empty() {
-            true => Watch::on(&self.task.server_pids, &self.generator.cpus),
-            false => Watch::of_server(&self.task.server_pids),
+        let task = self.reach.task;
+        match task.spec.generator.agents.agents.is_empty() {
+            true => Watch::on(&task.server_pids, &self.generator.cpus),
+            false => Watch::of_server(&task.server_pids),
         }
     }
 
@@ -203,7 +187,8 @@ impl Run<'_> {
     /// when one is lost, and keep their data.
     fn watched(&self, watch: Watch, recording: Result<Recording>) -> Result<(Recording, Watch)> {
         let is_empty = !recording.as_ref().is_ok_and(|recording| recording.tally.intended > 0);
-        if self.stop.load(Ordering::Relaxed) && !self.task.start_on_stdin && is_empty {
+        let Reach { task, stop, .. } = self.reach;
+        if stop.load(Ordering::Relaxed) && !task.start_on_stdin && is_empty {
             bail!(Interrupted);
         }
         Ok((recording?, watch))

@@ -15,6 +15,7 @@ use workloads::{Peer, Stranger};
 
 use crate::generate::Interrupted;
 use crate::tls::{TlsClient, encrypted};
+use crate::workload::Reach;
 
 /// How often a request to stop is checked while waiting for a server.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,32 +25,51 @@ const STRANGER: Duration = Duration::from_secs(1);
 /// the highest bcrypt cost of our sites, 15: 2 s each.
 pub(crate) const LOGIN_MOST: Duration = Duration::from_secs(30);
 
-/// Sends requests to the server at `address` over a new connection; all of it takes at most 5 s.
-///
-/// Errors: the server cannot be reached; any error of `ask`; `stop` is set.
-pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
-    address: &Address,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-    ask: impl FnOnce(&mut Box<dyn Stream>) -> Result<T, E>,
-) -> Result<T> {
-    let mut stream = connect(address, PATIENCE, tls, stop).map_err(|error| {
-        let what = refused(address, &error);
-        Error::new(error).context(what)
-    })?;
-    let answer = ask(&mut stream);
-    if stop.load(Ordering::Relaxed) {
-        bail!(Interrupted);
-    }
-    answer.map_err(|error| {
-        let error = Error::new(error);
-        let Some(found) = stranger(address, tls, error.as_ref(), stop) else { return error };
-        let server = address.to_string();
-        Error::new(match tls {
-            None => ProbeError::Other { server, found },
-            Some(_) => ProbeError::Plain { server, found },
+impl Reach<'_> {
+    /// Sends requests to the server at `address` over a new connection; all of it takes at most 5 s.
+    ///
+    /// Errors: the server cannot be reached; any error of `ask`; a stop is requested.
+    pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
+        self,
+        address: &Address,
+        ask: impl FnOnce(&mut Box<dyn Stream>) -> Result<T, E>,
+    ) -> Result<T> {
+        let Reach { tls, stop, .. } = self;
+        let connected = Bounded::connect(address, &Deadline::after(PATIENCE), tls, stop);
+        let mut stream = connected.map_err(|error| {
+            let what = refused(address, &error);
+            Error::new(error).context(what)
+        })?;
+        let answer = ask(&mut stream);
+        if stop.load(Ordering::Relaxed) {
+            bail!(Interrupted);
+        }
+        answer.map_err(|error| {
+            let error = Error::new(error);
+            let Some(found) = stranger(address, tls, error.as_ref(), stop) else { return error };
+            let server = address.to_string();
+            Error::new(match tls {
+                None => ProbeError::Other { server, found },
+                Some(_) => ProbeError::Plain { server, found },
+            })
         })
-    })
+    }
+
+    /// Connects to the first server; connecting and all requests together have this time limit.
+    ///
+    /// Errors: the server cannot be reached; later, the time is over or a stop is requested.
+    pub(super) fn connect(self, within: Duration) -> io::Result<Box<dyn Stream>> {
+        Bounded::connect(&self.task.addresses[0], &Deadline::after(within), self.tls, self.stop)
+    }
+
+    /// Connects to the first server for several requests, each of which takes at most 5 s.
+    ///
+    /// Errors: the same as of [`Reach::connect`].
+    pub(super) fn keep(self) -> io::Result<KeptConnection> {
+        let deadline = Deadline::after(PATIENCE);
+        let stream = Bounded::connect(&self.task.addresses[0], &deadline, self.tls, self.stop)?;
+        Ok(KeptConnection { stream, deadline, has_read: false })
+    }
 }
 
 /// The server of another kind that is at `address`, if it is one: of another protocol, or without the TLS that failed by
@@ -60,7 +80,8 @@ pub(crate) fn stranger(
     error: &(dyn std::error::Error + 'static),
     stop: &Arc<AtomicBool>,
 ) -> Option<Stranger> {
-    let found = Peer::ask(&mut connect(address, STRANGER, None, stop).ok()?)?;
+    let connected = Bounded::connect(address, &Deadline::after(STRANGER), None, stop);
+    let found = Peer::ask(&mut connected.ok()?)?;
     match (tls, found.peer) {
         // The expected kind, which fails for another reason.
         (None, Peer::Http | Peer::Http2) | (Some(_), Peer::Tls) => None,
@@ -77,30 +98,6 @@ fn is_not_tls(error: &(dyn std::error::Error + 'static)) -> bool {
         inner.and_then(|inner| inner.downcast_ref::<Failure>()).is_some_and(Failure::is_not_tls)
     };
     std::iter::successors(Some(error), |error| error.source()).any(is_it)
-}
-
-/// Connects to the server at `address`; connecting and all requests together have this time limit.
-///
-/// Errors: the server cannot be reached; later, the time is over or `stop` is set.
-pub(super) fn connect(
-    address: &Address,
-    within: Duration,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> io::Result<Box<dyn Stream>> {
-    Bounded::connect(address, &Deadline::after(within), tls, stop)
-}
-
-/// Connects to the server at `address` for several requests, each of which takes at most 5 s.
-///
-/// Errors: the same as of [`connect`].
-pub(super) fn keep(
-    address: &Address,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> io::Result<KeptConnection> {
-    let deadline = Deadline::after(PATIENCE);
-    Ok(KeptConnection { stream: Bounded::connect(address, &deadline, tls, stop)?, deadline, has_read: false })
 }
 
 /// A connection that is kept for several requests.

@@ -21,7 +21,7 @@ pub use self::config::{read, selected};
 use crate::noise::Watch;
 use crate::task::Task;
 use crate::tls::{TlsClient, control};
-use crate::workload::{Run, Servers};
+use crate::workload::{Reach, Run};
 
 /// Gets and sets to a cache.
 pub(super) struct Offered {
@@ -32,8 +32,8 @@ pub(super) struct Offered {
 /// The workload of these options.
 ///
 /// Errors: parameters that contradict each other; a data set that cannot be read.
-pub(super) fn offered(options: &workload::Cache, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
-    let config = config::config(options, spec, servers.names)?;
+pub(super) fn offered(options: &workload::Cache, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
+    let config = config::config(options, spec, reach.map(|reach| reach.task.names.clone()))?;
     Ok(Offered { options: options.clone(), config })
 }
 
@@ -81,9 +81,9 @@ impl super::Offered for Offered {
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
         // The requests of a trace fill the cache themselves.
         let policy = if self.config.replay.is_some() { FillPolicy::Never } else { self.options.fill };
-        let (task, config) = (run.task, &self.config);
+        let (Reach { task, tls, .. }, config) = (run.reach, &self.config);
         let items = Arc::new(Items::new(config));
-        let (data_set, version) = fill(self.options.yes, policy, task, config, &items, run.tls)?;
+        let (data_set, version) = fill(self.options.yes, policy, task, config, &items, tls)?;
         if !data_set.is_complete() && policy != FillPolicy::Never {
             run.others.push(incomplete(&data_set));
         }

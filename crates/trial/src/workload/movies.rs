@@ -3,7 +3,6 @@
 mod config;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
@@ -15,11 +14,10 @@ use workloads::movies::{Known, Member, Movies, MoviesConfig, ask_titles, log_in,
 
 use crate::noise::Watch;
 use crate::task::Task;
-use crate::tls::TlsClient;
-use crate::workload::ask::{LOGIN_MOST, connect};
+use crate::workload::ask::LOGIN_MOST;
 use crate::workload::sessions::{may_write, most_here};
 use crate::workload::several::several;
-use crate::workload::{Run, Servers, plan_sessions};
+use crate::workload::{Reach, Run, plan_sessions, urls};
 
 /// Visitors.
 pub(super) struct Offered {
@@ -30,8 +28,8 @@ pub(super) struct Offered {
 /// The workload of these options.
 ///
 /// Errors: parameters that contradict each other.
-pub(super) fn offered(options: &workload::Movies, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
-    Ok(Offered { options: options.clone(), config: config::config(options, spec, servers.urls)? })
+pub(super) fn offered(options: &workload::Movies, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
+    Ok(Offered { options: options.clone(), config: config::config(options, spec, urls(reach))? })
 }
 
 impl super::Offered for Offered {
@@ -42,11 +40,11 @@ impl super::Offered for Offered {
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
         let mix = MovieQuery::ALL.map(|one| (one.name(), one.writes(), self.options.mix.percent(one)));
-        may_write(self.options.yes, &mix, &run.task.servers())?;
+        may_write(self.options.yes, &mix, &run.reach.task.servers())?;
         // The processor time of earlier logins belongs to no window.
         let known = match run.agents {
             Some(_) => None,
-            None => Some(known(run.task, &self.config, run.tls, run.stop)?),
+            None => Some(known(run.reach, &self.config)?),
         };
         let (recording, watch) = run.record(|generator| {
             let known = known.as_ref().expect("visitors that are not at agents are here");
@@ -60,38 +58,25 @@ impl super::Offered for Offered {
 /// State shared by all threads: the titles of the films, and this process's part of the logged-in users. The start time
 /// of a run distinguishes it from others.
 ///
-/// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; `stop` is set.
-fn known(
-    task: &Task,
-    config: &MoviesConfig,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Arc<Known>> {
-    let mut connect = || connect(&task.addresses[0], PATIENCE, tls, stop);
+/// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; a stop is requested.
+fn known(reach: Reach<'_>, config: &MoviesConfig) -> Result<Arc<Known>> {
     let titles = match &config.catalogue {
         Some(file) => titles_of(file)?,
-        None => ask_titles(config, &mut connect)?,
+        None => ask_titles(config, &mut || reach.connect(PATIENCE))?,
     };
-    let members = logged_in(task, config, tls, stop)?;
+    let members = logged_in(reach, config)?;
     let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-    Ok(Arc::new(Known::new(config, titles, members, &format!("{ms:x}{:x}", task.share.0))?))
+    Ok(Arc::new(Known::new(config, titles, members, &format!("{ms:x}{:x}", reach.task.share.0))?))
 }
 
 /// Logs users in, some at a time; each of several generators has its own users.
-fn logged_in(
-    task: &Task,
-    config: &MoviesConfig,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<Member>> {
-    let (share, shares) = task.share;
+fn logged_in(reach: Reach<'_>, config: &MoviesConfig) -> Result<Vec<Member>> {
+    let (share, shares) = reach.task.share;
     let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
         .step_by(shares.max(1) as usize)
         .collect();
-    let one = |_: &mut (), user: &u32| {
-        log_in(config, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))
-    };
-    let mut members = several(&wanted, stop, one)?;
+    let one = |_: &mut (), user: &u32| log_in(config, *user, &mut || reach.connect(LOGIN_MOST));
+    let mut members = several(&wanted, reach.stop, one)?;
     // The same draws give the same users.
     members.sort_by_key(|member: &Member| member.user);
     Ok(members)

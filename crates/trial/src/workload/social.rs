@@ -3,7 +3,6 @@
 mod config;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,11 +17,10 @@ use workloads::social::{Known, Ready, Share, Social, SocialConfig, log_in, prime
 use crate::live;
 use crate::noise::Watch;
 use crate::task::Task;
-use crate::tls::TlsClient;
-use crate::workload::ask::{KeptConnection, LOGIN_MOST, connect, keep};
+use crate::workload::ask::{KeptConnection, LOGIN_MOST};
 use crate::workload::sessions::{may_write, most_here};
 use crate::workload::several::several;
-use crate::workload::{Run, Servers, plan_sessions};
+use crate::workload::{Reach, Run, plan_sessions, urls};
 
 /// Sessions of users.
 pub(super) struct Offered {
@@ -33,8 +31,8 @@ pub(super) struct Offered {
 /// The workload of these options.
 ///
 /// Errors: a broken description of a site; parameters that contradict each other; a closed loop of more users than the site has.
-pub(super) fn offered(options: &workload::Social, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
-    Ok(Offered { options: options.clone(), config: config::config(options, spec, servers.urls)? })
+pub(super) fn offered(options: &workload::Social, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
+    Ok(Offered { options: options.clone(), config: config::config(options, spec, urls(reach))? })
 }
 
 impl super::Offered for Offered {
@@ -75,17 +73,18 @@ impl super::Offered for Offered {
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let (task, config) = (run.task, &self.config);
+        let (reach, config) = (run.reach, &self.config);
+        let task = reach.task;
         let mix = SocialOperation::ALL.map(|one| (one.name(), one.writes(), config.mix.percent(one)));
         may_write(self.options.yes, &mix, &task.servers())?;
         let known = known(task, config)?;
         let refused = too_many(task, config)?;
         if refused.is_none() && self.options.cache != SiteCache::Flushed {
-            run.counters.extend(primed(task, &known, config.users, run.tls, run.stop)?);
+            run.counters.extend(primed(reach, &known, config.users)?);
         }
         // The processor time of earlier logins belongs to no window.
         let ready = match (&run.agents, &refused) {
-            (None, None) => logged_in(task, &known, run.tls, run.stop)?,
+            (None, None) => logged_in(reach, &known)?,
             _ => Vec::new(),
         };
         let here = |generator: &Generator| generate(task, &known, ready, generator);
@@ -140,31 +139,25 @@ fn share(task: &Task, thread: u32) -> Share {
 
 /// Primes the cache with the site's data of each of the users, some users at a time; returns the cost as counters.
 ///
-/// Errors: a user's data cannot be fetched, with the site's message; `stop` is set.
-fn primed(
-    task: &Task,
-    known: &Known,
-    users: u32,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(String, f64)>> {
+/// Errors: a user's data cannot be fetched, with the site's message; a stop is requested.
+fn primed(reach: Reach<'_>, known: &Known, users: u32) -> Result<Vec<(String, f64)>> {
     let begun = Instant::now();
-    let reader = log_in(known, 0, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop))?;
+    let reader = log_in(known, 0, &mut || reach.connect(LOGIN_MOST))?;
     let users: Vec<u32> = (0..users).collect();
     // Locked while printing, so that the numbers appear in order.
     let (done, of) = (Mutex::new(0_usize), users.len());
     // One connection for all requests of a worker: this machine does not have ports for one per user.
     let one = |open: &mut Option<KeptConnection>, user: &u32| {
-        let requests = prime(known, &reader, *user, open, &mut || keep(&task.addresses[0], tls, stop));
+        let requests = prime(known, &reader, *user, open, &mut || reach.keep());
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
         // At most a hundred lines.
-        if task.live && done.is_multiple_of(of.div_ceil(100)) {
+        if reach.task.live && done.is_multiple_of(of.div_ceil(100)) {
             live::before(&format!("{} of {of} users read into the cache", *done));
         }
         requests
     };
-    let requests: u64 = several(&users, stop, one)?.into_iter().sum();
+    let requests: u64 = several(&users, reach.stop, one)?.into_iter().sum();
     let took = begun.elapsed().as_secs_f64();
     let counters = [("primed_users", of as f64), ("primed_requests", requests as f64), ("priming_s", took)];
     Ok(counters.map(|(name, value)| (name.to_owned(), value)).to_vec())
@@ -173,13 +166,9 @@ fn primed(
 /// Logs in the users who are present when the load begins, some at a time; returns the state of their sessions, by
 /// thread.
 ///
-/// Errors: a login fails, with the site's message; `stop` is set.
-fn logged_in(
-    task: &Task,
-    known: &Known,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<Vec<Ready>>> {
+/// Errors: a login fails, with the site's message; a stop is requested.
+fn logged_in(reach: Reach<'_>, known: &Known) -> Result<Vec<Vec<Ready>>> {
+    let task = reach.task;
     let threads = task.spec.generator.threads();
     let wanted = (0..threads).flat_map(|thread| {
         known.logged_in_before(share(task, thread)).into_iter().map(move |user| (thread, user))
@@ -190,11 +179,11 @@ fn logged_in(
         wanted.push((0, 0));
     }
     let one = |_: &mut (), (thread, user): &(u32, u32)| {
-        let ready = log_in(known, *user, &mut || connect(&task.addresses[0], LOGIN_MOST, tls, stop));
+        let ready = log_in(known, *user, &mut || reach.connect(LOGIN_MOST));
         ready.map(|ready| (*thread, ready))
     };
     let mut found = BTreeMap::<u32, Vec<Ready>>::new();
-    for (thread, ready) in several(&wanted, stop, one)? {
+    for (thread, ready) in several(&wanted, reach.stop, one)? {
         found.entry(thread).or_default().push(ready);
     }
     Ok((0..threads).map(|thread| found.remove(&thread).unwrap_or_default()).collect())
@@ -234,8 +223,7 @@ mod tests {
     fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
         let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
-        let Offered { config, .. } =
-            offered(&workload::Social::default(), &spec, Servers::default()).unwrap();
+        let Offered { config, .. } = offered(&workload::Social::default(), &spec, None).unwrap();
         let task = Task {
             spec,
             addresses: Vec::new(),
@@ -343,7 +331,8 @@ mod tests {
         let check = |answers: usize, most: usize| {
             let (address, accepted) = site(answers, Duration::ZERO);
             let (task, known) = at(&address, 50);
-            let counters = primed(&task, &known, 50, None, &Arc::default()).unwrap();
+            let stop = Arc::default();
+            let counters = primed(Reach { task: &task, tls: None, stop: &stop }, &known, 50).unwrap();
             assert_eq!(counters[1], ("primed_requests".into(), 50.0));
             let accepted = accepted.load(Ordering::Relaxed);
             assert!(accepted <= most, "{accepted} connections of {answers} answers");
@@ -360,7 +349,8 @@ mod tests {
         let slow = workloads::cache::PATIENCE + Duration::from_millis(200);
         let (address, _) = site(usize::MAX, slow);
         let (task, known) = at(&address, 50);
-        let ready = logged_in(&task, &known, None, &Arc::default()).unwrap();
+        let stop = Arc::default();
+        let ready = logged_in(Reach { task: &task, tls: None, stop: &stop }, &known).unwrap();
         assert!(ready.iter().flatten().count() > 0);
     }
 }

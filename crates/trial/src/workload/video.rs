@@ -4,7 +4,6 @@ mod config;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use openloop::{Generator, Load, Plan, Recording};
@@ -18,10 +17,8 @@ use workloads::video::{Known, Probe, ProbeError, Video, VideoConfig, fetch};
 
 use crate::noise::Watch;
 use crate::task::Task;
-use crate::tls::TlsClient;
-use crate::workload::ask::ask;
 use crate::workload::sessions::most_here;
-use crate::workload::{Reach, Run, Servers, plan_sessions};
+use crate::workload::{Reach, Run, plan_sessions, urls};
 
 /// Sessions of viewers.
 pub(super) struct Offered {
@@ -33,9 +30,9 @@ pub(super) struct Offered {
 /// The workload of these options.
 ///
 /// Errors: parameters that contradict each other; a playlist that cannot be fetched or played.
-pub(super) fn offered(options: &workload::Video, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
-    let listing = servers.reach.map(|reach| listing(options, reach)).transpose()?.flatten();
-    let config = config::config(options, spec, servers.urls, listing)?;
+pub(super) fn offered(options: &workload::Video, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
+    let listing = reach.map(|reach| listing(options, reach)).transpose()?.flatten();
+    let config = config::config(options, spec, urls(reach), listing)?;
     Ok(Offered { options: options.clone(), config })
 }
 
@@ -70,9 +67,9 @@ impl super::Offered for Offered {
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let (task, config) = (run.task, self.config.as_ref().context("the playlist was not fetched")?);
+        let (task, config) = (run.reach.task, self.config.as_ref().context("the playlist was not fetched")?);
         let known = Arc::new(Known::new(config)?);
-        run.server_version = probe(task, config, run.tls, run.stop)?;
+        run.server_version = probe(run.reach, config)?;
         let refused = self.too_many(run, config, &known);
         let of_thread = |thread| {
             let seat = task.seat(thread);
@@ -90,7 +87,7 @@ impl Offered {
     /// Why this process cannot generate the load. Such a trial is invalid without being run, so that
     /// a search continues with a lower rate.
     fn too_many(&self, run: &Run<'_>, config: &VideoConfig, known: &Known) -> Option<Invalid> {
-        let here = known.mean_live() / f64::from(run.task.share.1);
+        let here = known.mean_live() / f64::from(run.reach.task.share.1);
         let detail = refusal(here, run.generator.plan.sessions?, self.options.max_sessions.is_some())?;
         let rate = config.viewers_per_s;
         let detail = format!("{rate} viewers a second are {here:.0} at a time here, {detail}");
@@ -100,9 +97,10 @@ impl Offered {
 
 /// The listing of the playlist to play; `None` if the workload has no playlist.
 ///
-/// Errors: it is on another server than the target; the server does not have it; it cannot be played; `stop` is set.
-fn listing(video: &workload::Video, Reach { task, tls, stop }: Reach<'_>) -> Result<Option<Arc<Listing>>> {
+/// Errors: it is on another server than the target; the server does not have it; it cannot be played; a stop is requested.
+fn listing(video: &workload::Video, reach: Reach<'_>) -> Result<Option<Arc<Listing>>> {
     let Some(url) = &video.playlist else { return Ok(None) };
+    let task = reach.task;
     if let Some(other) = task.urls.first().filter(|target| !target.is_same_server(url)) {
         bail!(
             "--playlist {url}: it is on another server than the target, {}; name one of both",
@@ -111,7 +109,7 @@ fn listing(video: &workload::Video, Reach { task, tls, stop }: Reach<'_>) -> Res
     }
     let mut loader = Loader::new(url);
     while let Some(wanted) = loader.wants().cloned() {
-        let bytes = ask(&task.addresses[0], tls, stop, |stream| fetch(&wanted, &video.header, stream))?;
+        let bytes = reach.ask(&task.addresses[0], |stream| fetch(&wanted, &video.header, stream))?;
         loader.take(&bytes).map_err(|problem| playlist(&wanted, problem))?;
     }
     Ok(Some(Arc::new(loader.listing().map_err(|problem| playlist(url, problem))?)))
@@ -129,16 +127,11 @@ fn is_loopback(address: &Address) -> bool {
 /// Requests the beginning of a video from each server; returns the name that the first server reports.
 ///
 /// Errors: a server cannot be reached, does not answer within 5 s in all, does not speak HTTP, does not support ranges,
-/// or lacks the requested videos; `stop` is set.
-fn probe(
-    task: &Task,
-    config: &VideoConfig,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Option<String>> {
+/// or lacks the requested videos; a stop is requested.
+fn probe(reach: Reach<'_>, config: &VideoConfig) -> Result<Option<String>> {
     let mut first = None;
-    for (server, address) in task.addresses.iter().enumerate() {
-        let probe = ask(address, tls, stop, |stream| Probe::ask(config, server, stream))?;
+    for (server, address) in reach.task.addresses.iter().enumerate() {
+        let probe = reach.ask(address, |stream| Probe::ask(config, server, stream))?;
         first.get_or_insert(probe);
     }
     Ok(first.and_then(|probe| probe.server))

@@ -3,7 +3,6 @@
 mod config;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use openloop::{Generator, Plan, Recording};
@@ -13,9 +12,7 @@ use workloads::web::{Checked, Http, Pages, Probe, Redirect, Verify, Web, WebConf
 
 use crate::noise::Watch;
 use crate::task::Task;
-use crate::tls::TlsClient;
-use crate::workload::ask::ask;
-use crate::workload::{Run, Servers};
+use crate::workload::{Reach, Run, urls};
 
 /// Requests to web servers.
 pub(super) struct Offered {
@@ -25,8 +22,8 @@ pub(super) struct Offered {
 /// The workload of these options.
 ///
 /// Errors: parameters that contradict each other; a folder or list that cannot be read.
-pub(super) fn offered(options: &workload::Web, spec: &Spec, servers: Servers<'_>) -> Result<Offered> {
-    Ok(Offered { config: config::config(options, spec.seed, servers.urls)? })
+pub(super) fn offered(options: &workload::Web, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
+    Ok(Offered { config: config::config(options, spec.seed, urls(reach))? })
 }
 
 impl super::Offered for Offered {
@@ -49,8 +46,8 @@ impl super::Offered for Offered {
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let (task, config) = (run.task, &self.config);
-        run.server_version = probe(task, config, run.tls, run.stop)?.swap_remove(0).server;
+        let (task, config) = (run.reach.task, &self.config);
+        run.server_version = probe(run.reach, config)?.swap_remove(0).server;
         let (recording, watch) = run.record(|generator| generate(task, config, generator))?;
         run.refuse_wrong(&recording, "answers that were checked were not what they should be");
         Ok((recording, watch))
@@ -60,17 +57,12 @@ impl super::Offered for Offered {
 /// Requests a page from each server, so that a target that is not a web server is reported before the load.
 ///
 /// Errors: a server cannot be reached, does not answer within 5 s in all, does not speak HTTP, or redirects all requests;
-/// `stop` is set. A missing page is not an error: the load counts it.
-fn probe(
-    task: &Task,
-    config: &WebConfig,
-    tls: Option<&TlsClient>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<Probe>> {
-    let servers = task.addresses.iter().enumerate();
+/// a stop is requested. A missing page is not an error: the load counts it.
+fn probe(reach: Reach<'_>, config: &WebConfig) -> Result<Vec<Probe>> {
+    let servers = reach.task.addresses.iter().enumerate();
     servers
         .map(|(server, address)| {
-            let probe = ask(address, tls, stop, |stream| Probe::ask(config, server, stream))?;
+            let probe = reach.ask(address, |stream| Probe::ask(config, server, stream))?;
             let all = |redirect: &&Redirect| redirect.elsewhere || config.pages == Pages::One;
             match probe.redirect.as_ref().filter(all) {
                 Some(to) if config.verify != Verify::None => bail!(
