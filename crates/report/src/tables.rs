@@ -73,13 +73,8 @@ fn claims(study: &Study) -> TextTable {
         let measured = if claim.measured.is_empty() { &claim.reason } else { &claim.measured };
         vec![claim.text.clone(), claim.source.clone(), claim_words(claim).into(), measured.clone()]
     };
-    TextTable {
-        id: "claims".into(),
-        title: "Claims".into(),
-        columns: ["claim", "source", "verdict", "measured"].map(Into::into).to_vec(),
-        rows: study.claims.iter().map(row).collect(),
-        notes: Vec::new(),
-    }
+    let columns = ["claim", "source", "verdict", "measured"];
+    TextTable::new("Claims", &columns, study.claims.iter().map(row).collect())
 }
 
 /// One row a target; `None` if the experiment searched for neither maximum nor peak.
@@ -93,26 +88,19 @@ fn peaks(experiment: &Experiment) -> Option<TextTable> {
                 Some(high) => unit.range(low, high),
                 None => format!("{} or more", unit.rate(Some(low))),
             };
-            let or_none = |words: Option<String>| words.unwrap_or_else(|| number::NONE.into());
             vec![
                 subject.name.to_owned(),
-                or_none(max.map(|max| range(max.low, Some(max.high)))),
-                or_none(peak.map(|peak| range(peak.low_rps, peak.high_rps))),
-                or_none(peak.and_then(|peak| peak.share_of_max).map(number::percent)),
+                number::or_none(max, |max| range(max.low, Some(max.high))),
+                number::or_none(peak, |peak| range(peak.low_rps, peak.high_rps)),
+                number::or_none(peak.and_then(|peak| peak.share_of_max), number::percent),
             ]
         })
     };
     let rows: Vec<_> = Subject::of_experiment(experiment).iter().filter_map(row).collect();
     let qos = crate::measure::Target::new(&experiment.qos, experiment.qos_basis).words();
-    (!rows.is_empty()).then(|| TextTable {
-        id: "peaks".into(),
-        title: "Maximum and peak throughput".into(),
-        columns: ["target", "maximum", &format!("peak under {qos}"), "peak of the maximum"]
-            .map(Into::into)
-            .to_vec(),
-        rows,
-        notes: Vec::new(),
-    })
+    let columns = ["target", "maximum", &format!("peak under {qos}"), "peak of the maximum"];
+    let table = TextTable::new("Maximum and peak throughput", &columns, rows);
+    (!table.rows.is_empty()).then(|| TextTable { id: "peaks".into(), ..table })
 }
 
 /// A command line with the name of the program instead of its path.

@@ -1,7 +1,7 @@
 use maud::{Markup, html};
 use results::study::{Entry, Row, Table};
 
-use crate::figure::{self, Shares};
+use crate::figure::{Shares, shares};
 use crate::page;
 
 /// The prefix of the ids of tables whose rows are shares of a request's time.
@@ -30,23 +30,24 @@ fn drawn(table: &Table) -> Option<Markup> {
         .rows
         .iter()
         .map(|row| Shares {
-            label: label(row),
-            percent: places.iter().map(|place| number(row, *place)).collect(),
-            total_us: total.and_then(|place| number(row, place)),
+            label: place(row).join(" · "),
+            percent: places.iter().map(|place| figure(row, *place)).collect(),
+            total_us: total.and_then(|place| figure(row, place)),
         })
         .filter(|bar| bar.percent.iter().any(Option::is_some))
         .collect();
-    (!bars.is_empty()).then(|| figure::shares(&table.title, &names, &bars))
+    (!bars.is_empty()).then(|| shares(&table.title, &names, &bars))
 }
 
-fn label(row: &Row) -> String {
-    let words = |place: usize| row.cells.get(place).map_or(String::new(), super::entry);
-    let series = if row.published { format!("{} (published)", words(0)) } else { words(0) };
-    format!("{series} · {}", words(1))
+/// The series of a row and its load, in the first two cells.
+pub(super) fn place(row: &Row) -> [String; WORDS] {
+    let [series, load] = [0, 1].map(|i| row.cells.get(i).map_or(String::new(), super::entry));
+    [if row.published { format!("{series} (published)") } else { series }, load]
 }
 
-fn number(row: &Row, place: usize) -> Option<f64> {
-    match row.cells.get(place)? {
+/// The number in the cell `i` of a row.
+pub(super) fn figure(row: &Row, i: usize) -> Option<f64> {
+    match row.cells.get(i)? {
         Entry::Quantity { value, .. } => Some(*value),
         Entry::Text(text) => text.replace(['\u{a0}', ' ', '%'], "").parse().ok(),
     }

@@ -1,7 +1,8 @@
 use maud::{Markup, html};
-use results::study::{Entry, Row, Table};
+use results::study::{Row, Table};
 
-use crate::figure::{self, STAGES, StageTimes};
+use super::breakdown::{figure, place};
+use crate::figure::{STAGES, StageTimes, stages as drawn};
 use crate::observed::grown;
 use crate::page;
 
@@ -11,7 +12,7 @@ pub(super) fn stages(tables: &[Table]) -> Markup {
         tables.iter().filter(|table| table.id == "stages").flat_map(times).collect();
     let body = html! {
         @for sentence in grown(&staged) { p { (page::unbroken(&sentence)) } }
-        div.figures { (figure::stages(&staged)) }
+        div.figures { (drawn(&staged)) }
     };
     html! { @if !staged.is_empty() { (page::section("stages", "Where the time goes", body)) } }
 }
@@ -19,28 +20,18 @@ pub(super) fn stages(tables: &[Table]) -> Markup {
 /// The rows that have stages: first the series, then the load, then the times in columns named after the stages.
 fn times(table: &Table) -> Vec<StageTimes> {
     let of = |row: &Row| {
-        let column = |name: &str| {
-            let i = table.columns.iter().position(|column| column == name)?;
-            match row.cells.get(i)? {
-                Entry::Quantity { value, .. } => Some(*value),
-                Entry::Text(text) => text.replace(['\u{a0}', ' '], "").parse().ok(),
-            }
-        };
-        let words = |i: usize| row.cells.get(i).map_or(String::new(), super::entry);
+        let column = |name: &str| figure(row, table.columns.iter().position(|column| column == name)?);
         let us = STAGES.each_ref().map(|stage| column(stage.label));
-        let subject = if row.published { format!("{} (published)", words(0)) } else { words(0) };
-        us.iter().any(Option::is_some).then(|| StageTimes {
-            subject,
-            label: words(1),
-            us,
-            total: column("total"),
-        })
+        let [subject, label] = place(row);
+        us.iter().any(Option::is_some).then(|| StageTimes { subject, label, us, total: column("total") })
     };
     table.rows.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use results::study::Entry;
+
     use super::*;
 
     #[test]

@@ -61,13 +61,8 @@ impl Grid {
             cells.resize(width, String::new());
             cells
         };
-        TextTable {
-            id: id.into(),
-            title: title.into(),
-            columns: self.columns.into_iter().map(|column| column.head).collect(),
-            rows: rows.map(whole).collect(),
-            notes: Vec::new(),
-        }
+        let columns: Vec<&str> = self.columns.iter().map(|column| column.head.as_str()).collect();
+        TextTable { id: id.into(), ..TextTable::new(title, &columns, rows.map(whole).collect()) }
     }
 
     /// Whether all columns are shown at this width.
