@@ -1,7 +1,6 @@
 //! What sessions may take: places of the generator, and changes of the site.
 
 use anyhow::{Result, bail};
-use proto_http::Url;
 use rustix::process::{Resource, getrlimit};
 use spec::workload::Video;
 
@@ -48,20 +47,6 @@ fn ports(range: Option<&str>) -> usize {
         [first, last] if first <= last => last - first + 1,
         _ => PORTS,
     }
-}
-
-/// The only site of sessions; `None` if it is not known yet. `why`: that there is only one.
-///
-/// Errors: there are several, or it has a path.
-pub(super) fn one_site(mut urls: Vec<Url>, why: &str) -> Result<Option<Url>> {
-    if urls.len() > 1 {
-        bail!("{} targets: {why}; name one", urls.len());
-    }
-    let url = urls.pop();
-    if let Some(url) = url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
-        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
-    }
-    Ok(url)
 }
 
 /// Makes sure that the site's data may be changed by a mix: the name of each operation, whether it changes data, and its

@@ -3,13 +3,13 @@ use proto_http::Url;
 use spec::{Spec, workload};
 use workloads::movies::MoviesConfig;
 
-use crate::workload::sessions::one_site;
-
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
 /// Errors: parameters that contradict each other.
-pub(super) fn config(movies: &workload::Movies, spec: &Spec, urls: Vec<Url>) -> Result<MoviesConfig> {
-    let url = one_site(urls, "visitors have one site, which sells its films")?;
+pub(super) fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>) -> Result<MoviesConfig> {
+    if urls.len() > 1 {
+        bail!("{} targets: visitors have one site, which sells its films; name one", urls.len());
+    }
     if movies.logged_in > movies.users.0 {
         bail!(
             "--logged-in {}: there are {} users; use fewer, or more --users and a site that is filled with them",
@@ -18,7 +18,7 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, urls: Vec<Url>) -> 
         );
     }
     let config = MoviesConfig {
-        url,
+        url: urls.pop(),
         users: movies.users.0,
         films: movies.films,
         mix: movies.mix,
@@ -30,6 +30,9 @@ pub(super) fn config(movies: &workload::Movies, spec: &Spec, urls: Vec<Url>) -> 
         trace: movies.trace,
         seed: spec.seed,
     };
+    if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
+        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
+    }
     if config.catalogue.is_some() && !spec.generator.agents.agents.is_empty() {
         bail!(
             "--catalogue: agents know no files of this machine; leave it out, and they ask the site for the titles"

@@ -6,20 +6,20 @@ use spec::workload::{self, Assets, SiteCache};
 use spec::{Load, Spec};
 use workloads::social::{Site, SocialConfig};
 
-use crate::workload::sessions::one_site;
-
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
 ///
 /// Errors: a broken description of a site; parameters that contradict each other; a closed loop of more users than the
 /// site has.
-pub(super) fn config(social: &workload::Social, spec: &Spec, urls: Vec<Url>) -> Result<SocialConfig> {
-    let url = one_site(urls, "users have one site, whose cookies are for no other")?;
+pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>) -> Result<SocialConfig> {
+    if urls.len() > 1 {
+        bail!("{} targets: users have one site, whose cookies are for no other; name one", urls.len());
+    }
     let mix = match social.operations {
         None => social.mix,
         Some(operations) => social.mix.of_sessions(f64::from(operations))?,
     };
     let config = SocialConfig {
-        url,
+        url: urls.pop(),
         users: social.users.0,
         users_seed: social.users_seed,
         mix,
@@ -43,6 +43,9 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, urls: Vec<Url>) -> 
     let draw = config.draw()?;
     if spec.load == Load::Closed {
         config.check_users(&draw, 1, spec.generator.threads())?;
+    }
+    if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
+        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
     }
     Ok(config)
 }
