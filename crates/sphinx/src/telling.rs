@@ -1,5 +1,6 @@
 //! Operations on watched keys: the result of each is derived from the changes in its partition's counters.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use cache_store::{Expiry, Key, Reader, Stats, Store};
@@ -9,7 +10,7 @@ use proto_memcache::{MetaFlag, MetaMode, StoreVerb};
 
 use crate::draft::Draft;
 use crate::operation::Operation;
-use crate::watch::{Watchers, append};
+use crate::watch::Watchers;
 
 /// The kinds that operations on keys are of.
 pub(crate) const OPERATIONS: [Watched; 3] = [Watched::FETCHERS, Watched::MUTATIONS, Watched::DELETIONS];
@@ -113,7 +114,7 @@ impl Telling {
         self.watchers.tell(Watched::FETCHERS, |line| {
             line.extend_from_slice(b"type=item_get key=");
             percent_encode(key, line);
-            append(line, format_args!(" status={status} clsid={class} cfd={number} size={length}"));
+            let _ = write!(line, " status={status} clsid={class} cfd={number} size={length}");
         });
     }
 
@@ -125,10 +126,8 @@ impl Telling {
         self.watchers.tell(Watched::MUTATIONS, |line| {
             line.extend_from_slice(b"type=item_store key=");
             percent_encode(key, line);
-            append(
-                line,
-                format_args!(" status={status} cmd={command} ttl={left} clsid=1 cfd={number} size={length}"),
-            );
+            let _ =
+                write!(line, " status={status} cmd={command} ttl={left} clsid=1 cfd={number} size={length}");
         });
     }
 
@@ -137,7 +136,7 @@ impl Telling {
         self.watchers.tell(Watched::DELETIONS, |line| {
             line.extend_from_slice(b"type=deleted key=");
             percent_encode(key, line);
-            append(line, format_args!(" cmd={command} clsid=1 cfd={number} size={length}"));
+            let _ = write!(line, " cmd={command} clsid=1 cfd={number} size={length}");
         });
     }
 }

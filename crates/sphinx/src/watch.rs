@@ -8,7 +8,6 @@
 //! While no watcher is connected an operation reads one word that nothing writes to. While one is, threads share a lock for
 //! as long as a line is copied; a thread that does not get it at once drops its line and counts it, so that none waits.
 
-use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -211,7 +210,7 @@ impl Watchers {
             line.extend_from_slice(b"type=eviction key=");
             percent_encode(key, line);
             let (fetched, left) = (if fetched { "yes" } else { "no" }, left.map_or(-1, i64::from));
-            append(line, format_args!(" fetch={fetched} ttl={left} la={idle} clsid=1 size={length}"));
+            let _ = write!(line, " fetch={fetched} ttl={left} la={idle} clsid=1 size={length}");
         });
     }
 
@@ -225,20 +224,13 @@ impl Watchers {
                 Some(Address::Unix(_)) => ("unix".into(), 0, "local"),
                 None => ("unknown".into(), 0, "tcp"),
             };
-            append(line, format_args!("type={kind} rip={ip} rport={port} transport={transport}"));
+            let _ = write!(line, "type={kind} rip={ip} rport={port} transport={transport}");
             if let Some(reason) = reason {
-                append(line, format_args!(" reason={reason}"));
+                let _ = write!(line, " reason={reason}");
             }
-            append(line, format_args!(" cfd={number}"));
+            let _ = write!(line, " cfd={number}");
         });
     }
-}
-
-pub(crate) fn append(line: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    let mut all = String::new();
-    // A string takes everything.
-    let _ = all.write_fmt(text);
-    line.extend_from_slice(all.as_bytes());
 }
 
 #[cfg(test)]
