@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 Colour = tuple[int, int, int]
+WHITE: Colour = (255, 255, 255)
 
 
 @dataclass(frozen=True)
@@ -50,45 +51,46 @@ def disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, fill: Colo
     pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
 
 
-def ridge(width: int, base: float, swing: float, rough: float, draw: random.Random) -> list[tuple[float, float]]:
-    """The upper edge of hills around the height `base`."""
+def outline(pen: ImageDraw.ImageDraw, x: float, y: float, size: float, corners, fill: Colour) -> None:
+    """A form by its corners, which are to the right of and below a point, in parts of `size`."""
+    pen.polygon([(x + size * right, y + size * below) for right, below in corners], fill=fill)
+
+
+def trapezoid(pen: ImageDraw.ImageDraw, x: float, one: tuple[float, float], other: tuple[float, float], fill: Colour) -> None:
+    """About a vertical line: two heights, and half of the width at each."""
+    (y, wide), (end, wider) = one, other
+    pen.polygon([(x - wide, y), (x + wide, y), (x + wider, end), (x - wider, end)], fill=fill)
+
+
+def stroke(pen: ImageDraw.ImageDraw, points, wide: float, fill: Colour, least: int = 1) -> None:
+    pen.line(points, fill=fill, width=max(least, round(wide)))
+
+
+def hills(pen, width, height, base, swing, rough, fill, draw):
+    """Down to the lower edge; the upper edge of them is around the height `base`."""
     x = np.linspace(0, width, 90)
     y = np.full_like(x, base)
     for octave in range(1, 6):
         amplitude = swing / octave ** (1.9 - rough)
         y += amplitude * np.sin(x / width * math.tau * octave * draw.uniform(0.6, 1.5) + draw.uniform(0, math.tau))
-    return list(zip(x.tolist(), y.tolist()))
-
-
-def ground(pen: ImageDraw.ImageDraw, width: int, height: int, edge: list[tuple[float, float]], fill: Colour) -> None:
-    pen.polygon([(0, height), *edge, (width, height)], fill=fill)
+    pen.polygon([(0, height), *zip(x.tolist(), y.tolist()), (width, height)], fill=fill)
 
 
 def mountains(pen, width, height, palette, draw):
     """Ridges behind ridges, and a low sun."""
-    disc(
-        pen,
-        width * draw.uniform(0.2, 0.8),
-        height * draw.uniform(0.25, 0.45),
-        min(width, height) * draw.uniform(0.1, 0.2),
-        palette.accent,
-    )
+    x, y = width * draw.uniform(0.2, 0.8), height * draw.uniform(0.25, 0.45)
+    disc(pen, x, y, min(width, height) * draw.uniform(0.1, 0.2), palette.accent)
     layers, rough = draw.randrange(4, 7), draw.uniform(0, 0.7)
     for layer in range(layers):
         part = layer / (layers - 1)
-        edge = ridge(width, height * (0.45 + 0.42 * part), height * 0.07 * (1.2 - 0.5 * part), rough, draw)
-        ground(pen, width, height, edge, mixed(palette.far, palette.near, part))
+        base, swing = height * (0.45 + 0.42 * part), height * 0.07 * (1.2 - 0.5 * part)
+        hills(pen, width, height, base, swing, rough, mixed(palette.far, palette.near, part), draw)
 
 
 def city(pen, width, height, palette, draw):
     """Houses with lit windows at night."""
-    disc(
-        pen,
-        width * draw.uniform(0.15, 0.85),
-        height * draw.uniform(0.15, 0.3),
-        min(width, height) * 0.08,
-        mixed(palette.accent, (255, 255, 255), 0.5),
-    )
+    x, y = width * draw.uniform(0.15, 0.85), height * draw.uniform(0.15, 0.3)
+    disc(pen, x, y, min(width, height) * 0.08, mixed(palette.accent, WHITE, 0.5))
     for layer in range(3):
         fill = mixed(palette.far, palette.near, layer / 2)
         lit = mixed(fill, palette.accent, 0.35 + 0.3 * layer)
@@ -122,21 +124,10 @@ def sea(pen, width, height, palette, draw):
         thick = max(1, height * 0.004 * (1 + 3 * part))
         middle = x + draw.uniform(-0.2, 0.2) * radius
         pen.rectangle((middle - half, y, middle + half, y + thick), fill=mixed(palette.accent, palette.far, 0.15 + 0.5 * part))
-    ground(pen, width, height, ridge(width, height * 0.9, height * 0.02, 0.4, draw), palette.near)
+    hills(pen, width, height, height * 0.9, height * 0.02, 0.4, palette.near, draw)
     boat, length = width * draw.uniform(0.15, 0.85), width * 0.09
-    pen.polygon(
-        [
-            (boat - length, horizon),
-            (boat + length, horizon),
-            (boat + length * 0.7, horizon + length * 0.35),
-            (boat - length * 0.7, horizon + length * 0.35),
-        ],
-        fill=palette.near,
-    )
-    pen.polygon(
-        [(boat, horizon - length * 1.7), (boat, horizon - length * 0.1), (boat + length * 0.8, horizon - length * 0.1)],
-        fill=mixed(palette.near, palette.sky[0], 0.25),
-    )
+    outline(pen, boat, horizon, length, ((-1, 0), (1, 0), (0.7, 0.35), (-0.7, 0.35)), palette.near)
+    outline(pen, boat, horizon, length, ((0, -1.7), (0, -0.1), (0.8, -0.1)), mixed(palette.near, palette.sky[0], 0.25))
 
 
 def rings(pen, width, height, palette, draw):
@@ -149,15 +140,7 @@ def rings(pen, width, height, palette, draw):
         disc(pen, x + drift * ring * 0.5, y + drift * ring * 0.3, reach * ring / count, fill)
     size = min(width, height) * 0.05
     disc(pen, x, y - size * 1.2, size * 0.42, palette.sky[2])
-    pen.polygon(
-        [
-            (x - size * 0.5, y - size * 0.6),
-            (x + size * 0.5, y - size * 0.6),
-            (x + size * 0.25, y + size * 1.3),
-            (x - size * 0.25, y + size * 1.3),
-        ],
-        fill=palette.sky[2],
-    )
+    outline(pen, x, y, size, ((-0.5, -0.6), (0.5, -0.6), (0.25, 1.3), (-0.25, 1.3)), palette.sky[2])
 
 
 def rays(pen, width, height, palette, draw):
@@ -165,25 +148,14 @@ def rays(pen, width, height, palette, draw):
     x, y = width * draw.uniform(0.3, 0.7), height * draw.uniform(0.45, 0.65)
     count, reach, turn = draw.randrange(18, 34, 2), math.hypot(width, height), draw.uniform(0, 1)
     for ray in range(0, count, 2):
-        one, other = ((ray + turn + part) / count * math.tau for part in (0, 1))
-        pen.polygon(
-            [
-                (x, y),
-                (x + reach * math.cos(one), y + reach * math.sin(one)),
-                (x + reach * math.cos(other), y + reach * math.sin(other)),
-            ],
-            fill=mixed(palette.sky[1], palette.accent, 0.55),
-        )
+        ends = [(ray + turn + part) / count * math.tau for part in (0, 1)]
+        corners = [(0, 0), *((math.cos(end), math.sin(end)) for end in ends)]
+        outline(pen, x, y, reach, corners, mixed(palette.sky[1], palette.accent, 0.55))
     disc(pen, x, y, min(width, height) * 0.17, palette.accent)
-    disc(pen, x, y, min(width, height) * 0.13, mixed(palette.accent, (255, 255, 255), 0.45))
+    disc(pen, x, y, min(width, height) * 0.13, mixed(palette.accent, WHITE, 0.45))
     for layer in range(2):
-        ground(
-            pen,
-            width,
-            height,
-            ridge(width, height * (0.72 + 0.12 * layer), height * 0.03, 0.2, draw),
-            mixed(palette.far, palette.near, layer),
-        )
+        fill = mixed(palette.far, palette.near, layer)
+        hills(pen, width, height, height * (0.72 + 0.12 * layer), height * 0.03, 0.2, fill, draw)
 
 
 def space(pen, width, height, palette, draw):
@@ -191,41 +163,26 @@ def space(pen, width, height, palette, draw):
     for _ in range(int(width * height / 1500)):
         x, y = draw.uniform(0, width), draw.uniform(0, height)
         size = draw.paretovariate(2.2) * 0.35 * max(width, height) / 400
-        disc(pen, x, y, min(size, 3), mixed(palette.sky[1], (255, 255, 255), draw.uniform(0.3, 1)))
+        disc(pen, x, y, min(size, 3), mixed(palette.sky[1], WHITE, draw.uniform(0.3, 1)))
     x, y = width * draw.uniform(0.3, 0.7), height * draw.uniform(0.35, 0.55)
     radius = min(width, height) * draw.uniform(0.22, 0.34)
     steps = 26
     for step in range(steps):
         # Lit from the upper left: discs that shrink towards it.
         part = step / steps
-        disc(
-            pen,
-            x - radius * 0.32 * part,
-            y - radius * 0.32 * part,
-            radius * (1 - 0.62 * part),
-            mixed(palette.near, palette.accent, part),
-        )
+        aside = radius * 0.32 * part
+        disc(pen, x - aside, y - aside, radius * (1 - 0.62 * part), mixed(palette.near, palette.accent, part))
     for ring in range(4):
         out = radius * (1.45 + 0.1 * ring)
-        pen.arc(
-            (x - out, y - out * 0.28, x + out, y + out * 0.28),
-            -14,
-            194,
-            fill=mixed(palette.accent, palette.sky[2], ring / 3),
-            width=max(1, round(radius * 0.04)),
-        )
+        box, fill = (x - out, y - out * 0.28, x + out, y + out * 0.28), mixed(palette.accent, palette.sky[2], ring / 3)
+        pen.arc(box, -14, 194, fill=fill, width=max(1, round(radius * 0.04)))
     disc(pen, x + radius * draw.uniform(1.1, 1.5), y - radius * draw.uniform(0.7, 1.1), radius * 0.13, palette.far)
 
 
 def forest(pen, width, height, palette, draw):
     """Trunks that fade into mist."""
-    disc(
-        pen,
-        width * draw.uniform(0.3, 0.7),
-        height * draw.uniform(0.2, 0.4),
-        min(width, height) * 0.13,
-        mixed(palette.sky[2], (255, 255, 255), 0.3),
-    )
+    x, y = width * draw.uniform(0.3, 0.7), height * draw.uniform(0.2, 0.4)
+    disc(pen, x, y, min(width, height) * 0.13, mixed(palette.sky[2], WHITE, 0.3))
     for layer in range(5):
         part = layer / 4
         fill = mixed(palette.far, palette.near, part)
@@ -238,45 +195,25 @@ def forest(pen, width, height, palette, draw):
             )
             for _ in range(3):
                 y, reach = draw.uniform(0.05, 0.6) * foot, draw.choice((-1, 1)) * width * draw.uniform(0.03, 0.1)
-                pen.line(
-                    [(x + lean * (1 - y / foot), y), (x + reach, y - abs(reach) * 0.6)],
-                    fill=fill,
-                    width=max(1, round(trunk * 0.5)),
-                )
-        ground(pen, width, height, ridge(width, height * (0.68 + 0.2 * part), height * 0.015, 0.5, draw), fill)
+                stroke(pen, [(x + lean * (1 - y / foot), y), (x + reach, y - abs(reach) * 0.6)], trunk * 0.5, fill)
+        hills(pen, width, height, height * (0.68 + 0.2 * part), height * 0.015, 0.5, fill, draw)
 
 
 def house(pen, width, height, palette, draw):
     """A house on a hill under the moon; one window is lit."""
-    disc(
-        pen,
-        width * draw.uniform(0.25, 0.75),
-        height * draw.uniform(0.22, 0.34),
-        min(width, height) * draw.uniform(0.13, 0.22),
-        mixed(palette.accent, (255, 255, 255), 0.55),
-    )
+    x, y = width * draw.uniform(0.25, 0.75), height * draw.uniform(0.22, 0.34)
+    disc(pen, x, y, min(width, height) * draw.uniform(0.13, 0.22), mixed(palette.accent, WHITE, 0.55))
     for layer in range(3):
-        ground(
-            pen,
-            width,
-            height,
-            ridge(width, height * (0.6 + 0.08 * layer), height * 0.03, 0.3, draw),
-            mixed(palette.far, palette.near, layer / 2),
-        )
+        fill = mixed(palette.far, palette.near, layer / 2)
+        hills(pen, width, height, height * (0.6 + 0.08 * layer), height * 0.03, 0.3, fill, draw)
     x, size = width * draw.uniform(0.32, 0.62), min(width, height) * 0.2
     foot = height * 0.78
     pen.rectangle((x - size * 0.6, foot - size * 1.1, x + size * 0.6, foot + size), fill=palette.near)
-    pen.polygon(
-        [(x - size * 0.75, foot - size * 1.05), (x, foot - size * 1.75), (x + size * 0.75, foot - size * 1.05)],
-        fill=palette.near,
-    )
+    outline(pen, x, foot, size, ((-0.75, -1.05), (0, -1.75), (0.75, -1.05)), palette.near)
     pen.rectangle((x + size * 0.3, foot - size * 1.75, x + size * 0.45, foot - size * 1.2), fill=palette.near)
     pen.rectangle((x - size * 0.15, foot - size * 0.85, x + size * 0.13, foot - size * 0.5), fill=palette.accent)
-    pen.line(
-        [(x - size * 0.01, foot - size * 0.85), (x - size * 0.01, foot - size * 0.5)],
-        fill=palette.near,
-        width=max(1, round(size * 0.03)),
-    )
+    bar = x - size * 0.01
+    stroke(pen, [(bar, foot - size * 0.85), (bar, foot - size * 0.5)], size * 0.03, palette.near)
     trunk = width * draw.choice((0.1, 0.88))
     branch(pen, trunk, height * 0.98, -math.pi / 2, height * 0.16, 7, palette.near, draw)
 
@@ -286,7 +223,7 @@ def branch(pen, x, y, angle, length, depth, fill, draw):
     if not depth:
         return
     tip = x + length * math.cos(angle), y + length * math.sin(angle)
-    pen.line([(x, y), tip], fill=fill, width=max(1, round(length * 0.1)))
+    stroke(pen, [(x, y), tip], length * 0.1, fill)
     for turn in (draw.uniform(0.15, 0.6), -draw.uniform(0.15, 0.6)):
         branch(pen, *tip, angle + turn, length * draw.uniform(0.66, 0.82), depth - 1, fill, draw)
 
@@ -325,24 +262,20 @@ def stage(pen, width, height, palette, draw):
         for step in range(steps):
             x = width * (fold + step / steps) / folds
             shade = 0.5 + 0.5 * math.cos(step / steps * math.tau)
-            pen.rectangle(
-                (x, 0, x + width / folds / steps + 1, height), fill=mixed(palette.near, palette.accent, 0.15 + 0.6 * shade)
-            )
+            fill = mixed(palette.near, palette.accent, 0.15 + 0.6 * shade)
+            pen.rectangle((x, 0, x + width / folds / steps + 1, height), fill=fill)
     floor = height * 0.74
     pen.rectangle((0, floor, width, height), fill=mixed(palette.near, palette.far, 0.4))
     for board in range(9):
         x = width * (board - 4) / 3
-        pen.line(
-            [(width / 2 + x * 0.45, floor), (width / 2 + x, height)], fill=palette.near, width=max(1, round(width * 0.004))
-        )
+        stroke(pen, [(width / 2 + x * 0.45, floor), (width / 2 + x, height)], width * 0.004, palette.near)
     x, wide = width * draw.uniform(0.35, 0.65), width * 0.24
-    pen.ellipse((x - wide, height * 0.8, x + wide, height * 0.9), fill=mixed(palette.sky[2], (255, 255, 255), 0.5))
+    pen.ellipse((x - wide, height * 0.8, x + wide, height * 0.9), fill=mixed(palette.sky[2], WHITE, 0.5))
     stand = height * 0.85
-    pen.line([(x, stand), (x, height * 0.5)], fill=palette.near, width=max(2, round(width * 0.012)))
+    stroke(pen, [(x, stand), (x, height * 0.5)], width * 0.012, palette.near, least=2)
     pen.ellipse((x - width * 0.05, stand - height * 0.008, x + width * 0.05, stand + height * 0.008), fill=palette.near)
-    pen.rounded_rectangle(
-        (x - width * 0.03, height * 0.44, x + width * 0.03, height * 0.51), radius=width * 0.03, fill=palette.near
-    )
+    head = width * 0.03
+    pen.rounded_rectangle((x - head, height * 0.44, x + head, height * 0.51), radius=head, fill=palette.near)
 
 
 def mesas(pen, width, height, palette, draw):
@@ -356,24 +289,13 @@ def mesas(pen, width, height, palette, draw):
             pen.polygon(
                 [(x - wide, base), (x - wide * 0.62, base - tall), (x + wide * 0.62, base - tall), (x + wide, base)], fill=fill
             )
-        ground(pen, width, height, ridge(width, base, height * 0.008, 0.5, draw), fill)
+        hills(pen, width, height, base, height * 0.008, 0.5, fill, draw)
     x, foot, size = width * draw.uniform(0.25, 0.75), height * 0.83, min(width, height) * 0.075
     pen.ellipse((x - size, foot - size * 1.1, x + size * 0.8, foot - size * 0.4), fill=palette.near)
     for leg in (-0.8, -0.5, 0.35, 0.65):
-        pen.line(
-            [(x + size * leg, foot - size * 0.6), (x + size * (leg + 0.1), foot + size * 0.3)],
-            fill=palette.near,
-            width=max(2, round(size * 0.14)),
-        )
-    pen.polygon(
-        [
-            (x + size * 0.5, foot - size * 0.8),
-            (x + size * 1.2, foot - size * 1.6),
-            (x + size * 1.5, foot - size * 1.35),
-            (x + size * 0.8, foot - size * 0.5),
-        ],
-        fill=palette.near,
-    )
+        ends = [(x + size * leg, foot - size * 0.6), (x + size * (leg + 0.1), foot + size * 0.3)]
+        stroke(pen, ends, size * 0.14, palette.near, least=2)
+    outline(pen, x, foot, size, ((0.5, -0.8), (1.2, -1.6), (1.5, -1.35), (0.8, -0.5)), palette.near)
     pen.rectangle((x - size * 0.3, foot - size * 1.9, x + size * 0.15, foot - size), fill=palette.near)
     disc(pen, x - size * 0.07, foot - size * 2.1, size * 0.22, palette.near)
     pen.ellipse((x - size * 0.45, foot - size * 2.3, x + size * 0.3, foot - size * 2.15), fill=palette.near)
@@ -383,34 +305,20 @@ def road(pen, width, height, palette, draw):
     """A road to the horizon."""
     horizon, x = height * draw.uniform(0.45, 0.58), width * draw.uniform(0.4, 0.6)
     disc(pen, x + width * draw.uniform(-0.3, 0.3), horizon - height * 0.05, min(width, height) * 0.14, palette.accent)
-    ground(pen, width, height, ridge(width, horizon - height * 0.03, height * 0.02, 0.6, draw), palette.far)
+    hills(pen, width, height, horizon - height * 0.03, height * 0.02, 0.6, palette.far, draw)
     pen.rectangle((0, horizon, width, height), fill=mixed(palette.far, palette.near, 0.55))
-    pen.polygon(
-        [(x - width * 0.01, horizon), (x + width * 0.01, horizon), (x + width * 0.55, height), (x - width * 0.55, height)],
-        fill=palette.near,
-    )
+    trapezoid(pen, x, (horizon, width * 0.01), (height, width * 0.55), palette.near)
     for mark in range(9):
         near, end = ((mark + part) / 9 for part in (0.15, 0.65))
         one, other = (horizon + (height - horizon) * at**2.2 for at in (near, end))
-        pen.polygon(
-            [
-                (x - width * 0.014 * near**2, one),
-                (x + width * 0.014 * near**2, one),
-                (x + width * 0.014 * end**2, other),
-                (x - width * 0.014 * end**2, other),
-            ],
-            fill=palette.accent,
-        )
+        trapezoid(pen, x, (one, width * 0.014 * near**2), (other, width * 0.014 * end**2), palette.accent)
     for pole in range(5):
         at = (0.25 + pole / 5.5) ** 2.2
         side, foot = x + width * 0.75 * at + width * 0.02, horizon + (height - horizon) * at * 0.8
         tall = height * 0.55 * at + height * 0.03
-        pen.line([(side, foot), (side, foot - tall)], fill=palette.near, width=max(1, round(width * 0.014 * at)))
-        pen.line(
-            [(side - tall * 0.12, foot - tall * 0.9), (side + tall * 0.12, foot - tall * 0.9)],
-            fill=palette.near,
-            width=max(1, round(width * 0.01 * at)),
-        )
+        stroke(pen, [(side, foot), (side, foot - tall)], width * 0.014 * at, palette.near)
+        beam = foot - tall * 0.9
+        stroke(pen, [(side - tall * 0.12, beam), (side + tall * 0.12, beam)], width * 0.01 * at, palette.near)
 
 
 def heads(pen, width, height, palette, draw):
@@ -421,22 +329,11 @@ def heads(pen, width, height, palette, draw):
         size = min(width, height) * draw.uniform(0.13, 0.16)
         pen.ellipse((x - size, y - size * 1.3, x + size, y + size * 1.3), fill=fill)
         # The nose, away from the other one.
-        pen.polygon(
-            [
-                (x + side * size * 0.9, y - size * 0.35),
-                (x + side * size * 1.3, y + size * 0.25),
-                (x + side * size * 0.85, y + size * 0.4),
-            ],
-            fill=fill,
-        )
+        outline(pen, x, y, size, ((side * 0.9, -0.35), (side * 1.3, 0.25), (side * 0.85, 0.4)), fill)
         pen.rectangle((x - size * 0.42, y + size, x + size * 0.42, y + size * 2), fill=fill)
         pen.ellipse((x - size * 2.2, y + size * 1.7, x + size * 2.2, y + size * 6), fill=fill)
-        pen.pieslice(
-            (x - size * 1.12, y - size * 1.45, x + size * 1.12, y + size * 0.9),
-            180 - 25 * (side > 0),
-            360 + 25 * (side < 0),
-            fill=fill,
-        )
+        hair = (x - size * 1.12, y - size * 1.45, x + size * 1.12, y + size * 0.9)
+        pen.pieslice(hair, 180 - 25 * (side > 0), 360 + 25 * (side < 0), fill=fill)
     pen.rectangle((0, height * 0.93, width, height), fill=palette.near)
 
 
