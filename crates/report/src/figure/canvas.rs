@@ -35,14 +35,8 @@ impl Canvas {
 
     pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         if finite(&[from, to]) {
-            let _ = write!(
-                self.body,
-                r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
-                n(from.0),
-                n(from.1),
-                n(to.0),
-                n(to.1)
-            );
+            let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(n);
+            let _ = write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
         }
     }
 
@@ -62,13 +56,10 @@ impl Canvas {
 
     pub(crate) fn rect(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
         if finite(&[corner, (width, height)]) && width > 0.0 && height > 0.0 {
+            let [x, y, width, height] = [corner.0, corner.1, width, height].map(n);
             let _ = write!(
                 self.body,
-                r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}"/>"#,
-                n(corner.0),
-                n(corner.1),
-                n(width),
-                n(height)
+                r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}"/>"#
             );
         }
     }
@@ -78,7 +69,8 @@ impl Canvas {
         let fit = cells.iter().filter(|(at, width, height)| finite(&[*at, (*width, *height)]));
         let mut data = String::new();
         for ((x, y), width, height) in fit {
-            let _ = write!(data, "M{} {}h{}v{}h-{}", n(*x), n(*y), n(*width), n(*height), n(*width));
+            let [x, y, width, height] = [*x, *y, *width, *height].map(n);
+            let _ = write!(data, "M{x} {y}h{width}v{height}h-{width}");
         }
         if !data.is_empty() {
             let _ = write!(self.body, r#"<path class="{class}" d="{data}"/>"#);
@@ -103,12 +95,10 @@ impl Canvas {
     pub(crate) fn mark(&mut self, class: &str, shape: Shape, at: (f64, f64), r: f64) {
         if finite(&[at]) {
             let open = if shape.is_open() { " open" } else { "" };
+            let (x, y, path) = (n(at.0), n(at.1), shape.path(r));
             let _ = write!(
                 self.body,
-                r#"<path class="mark{open} {class}" transform="translate({} {})" d="{}"/>"#,
-                n(at.0),
-                n(at.1),
-                shape.path(r)
+                r#"<path class="mark{open} {class}" transform="translate({x} {y})" d="{path}"/>"#
             );
         }
     }

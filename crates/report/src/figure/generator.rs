@@ -5,7 +5,6 @@ use super::load_chart::LoadChart;
 use super::scale::Scale;
 use super::series::Series;
 use super::{Shape, Size};
-use crate::load::LoadUnit;
 use crate::measure::Measure;
 use crate::number;
 use crate::subject::{Subject, any_closed};
@@ -32,17 +31,8 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
         let label = if subject.slot == 0 { line.label.clone() } else { String::new() };
         series.push(Series { label, shape: None, dots: Vec::new(), ..line });
     }
-    let values: Vec<f64> = series.iter().flat_map(Series::values).collect();
-    let chart = LoadChart {
-        unit: LoadUnit::of_subjects(subjects),
-        y_title: "generator lag",
-        y: Scale::log(values.into_iter()),
-        y_tick: &number::micros_short,
-        series,
-        levels: Vec::new(),
-        bands: Vec::new(),
-        diagonal: None,
-    };
+    let y = Scale::log(series.iter().flat_map(Series::values));
+    let chart = LoadChart::new(subjects, "generator lag", y, &number::micros_short, series);
     let caption = html! {
         "How late the generator sent, by its own fault. A trial whose p99 lag passes the limit, the larger of "
         "100 µs and 10 % of the p99 response time, is invalid, unless its figures rest on windows that nothing "
@@ -62,16 +52,7 @@ pub(crate) fn busy(subjects: &[Subject]) -> Markup {
             _ => Series::of_subject(subject, &measure),
         })
         .collect();
-    let chart = LoadChart {
-        unit: LoadUnit::of_subjects(subjects),
-        y_title: "share of time busy",
-        y: Scale::linear(1.0),
-        y_tick: &number::percent,
-        series,
-        levels: Vec::new(),
-        bands: Vec::new(),
-        diagonal: None,
-    };
+    let chart = LoadChart::new(subjects, "share of time busy", Scale::linear(1.0), &number::percent, series);
     let caption = html! {
         "The share of its time that the generator worked rather than waited for the next arrival. "
         "Near 100 % it has no room to be on time."

@@ -50,7 +50,7 @@ pub(crate) fn latency_stamp(subjects: &[Subject], target: &Target) -> Markup {
     let limit = |us: f64| Level { y: us, label: String::new(), short: String::new() };
     let levels = target.limit_us().map(limit).into_iter().collect();
     let series = subjects.iter().map(bare).collect();
-    let canvas = chart(LoadUnit::of_subjects(subjects), series, levels, Vec::new()).draw(Size::Tile).still();
+    let canvas = chart(subjects, series, levels, Vec::new()).draw(Size::Tile).still();
     PreEscaped(canvas.svg("", "Response time against offered load"))
 }
 
@@ -83,26 +83,23 @@ fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
         short: format!("QoS {}", number::micros_short(us)),
     };
     let levels = target.limit_us().map(level).into_iter().collect();
-    chart(LoadUnit::of_subjects(subjects), series, levels, bands(subjects)).draw(size)
+    chart(subjects, series, levels, bands(subjects)).draw(size)
 }
 
 fn panel(subjects: &[Subject], measure: &Measure) -> Canvas {
     let series = subjects.iter().map(|subject| Series::of_subject(subject, measure)).collect();
-    chart(LoadUnit::of_subjects(subjects), series, Vec::new(), Vec::new()).draw(Size::Half)
+    chart(subjects, series, Vec::new(), Vec::new()).draw(Size::Half)
 }
 
-fn chart(unit: LoadUnit, series: Vec<Series>, levels: Vec<Level>, bands: Vec<Band>) -> LoadChart<'static> {
+fn chart(
+    subjects: &[Subject],
+    series: Vec<Series>,
+    levels: Vec<Level>,
+    bands: Vec<Band>,
+) -> LoadChart<'static> {
     let values = series.iter().flat_map(Series::values).chain(levels.iter().map(|level| 1.3 * level.y));
-    LoadChart {
-        unit,
-        y_title: "response time",
-        y: Scale::log(values.collect::<Vec<_>>().into_iter()),
-        y_tick: &number::micros_short,
-        series,
-        levels,
-        bands,
-        diagonal: None,
-    }
+    let y = Scale::log(values);
+    LoadChart { levels, bands, ..LoadChart::new(subjects, "response time", y, &number::micros_short, series) }
 }
 
 /// The peaks, and for a single subject its maximum throughput too.

@@ -7,6 +7,7 @@ use super::series::Series;
 use super::{Canvas, Size};
 use crate::load::LoadUnit;
 use crate::number;
+use crate::subject::Subject;
 
 /// A chart of something against the offered load: most figures of a report are one.
 pub(crate) struct LoadChart<'a> {
@@ -42,7 +43,19 @@ pub(crate) struct Band {
     pub class: String,
 }
 
-impl LoadChart<'_> {
+impl<'a> LoadChart<'a> {
+    /// A chart of `series` of `subjects` alone.
+    pub(crate) fn new(
+        subjects: &[Subject],
+        y_title: &'a str,
+        y: Scale,
+        y_tick: &'a dyn Fn(f64) -> String,
+        series: Vec<Series>,
+    ) -> LoadChart<'a> {
+        let unit = LoadUnit::of_subjects(subjects);
+        LoadChart { unit, y_title, y, y_tick, series, levels: Vec::new(), bands: Vec::new(), diagonal: None }
+    }
+
     /// The highest load that any part needs. Units: rps, or sessions per second.
     pub(crate) fn top_load(series: &[Series], bands: &[Band]) -> f64 {
         let ends = bands.iter().flat_map(|band| [band.from, band.to.unwrap_or(0.0)]);

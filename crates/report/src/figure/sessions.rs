@@ -12,7 +12,6 @@ use super::scale::Scale;
 use super::series::{Series, subject_class};
 use super::{Canvas, Shape, Size, latency};
 use crate::distinct;
-use crate::load::LoadUnit;
 use crate::load_point::choose;
 use crate::measure::{Measure, Target};
 use crate::number;
@@ -139,16 +138,9 @@ pub(super) fn against_load(
         let label = format!("QoS: {} {sign} {limit_words}", figure.words);
         Level { y: limit, label, short: format!("QoS {limit_words}") }
     };
-    let chart = LoadChart {
-        unit: LoadUnit::of_subjects(subjects),
-        y_title,
-        y,
-        y_tick,
-        series,
-        levels: judged.map(level).into_iter().collect(),
-        bands: latency::bands(subjects),
-        diagonal: None,
-    };
+    let levels = judged.map(level).into_iter().collect();
+    let bands = latency::bands(subjects);
+    let chart = LoadChart { levels, bands, ..LoadChart::new(subjects, y_title, y, y_tick, series) };
     let caption = html! { (caption) " " (latency::keys(subjects)) };
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }

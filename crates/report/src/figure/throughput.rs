@@ -22,17 +22,9 @@ const BEYOND: f64 = 1.25;
 pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     let single = subjects.len() == 1;
     let measure = Measure::new("", "ink", Shape::Circle, |trial| Some(trial.achieved_rps));
-    let mut series: Vec<Series> = subjects
-        .iter()
-        .map(|subject| {
-            let series = if single {
-                Series::of_measure(subject, &measure)
-            } else {
-                Series::of_subject(subject, &measure)
-            };
-            series.with(subject, &measure, &EVERY)
-        })
-        .collect();
+    let of = if single { Series::of_measure } else { Series::of_subject };
+    let all = subjects.iter().map(|subject| of(subject, &measure).with(subject, &measure, &EVERY));
+    let mut series: Vec<Series> = all.collect();
     let unit = LoadUnit::of_subjects(subjects);
     let of_sessions = unit == LoadUnit::Sessions;
     let mut bands = Vec::new();
@@ -52,16 +44,10 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     let top = if of_sessions { highest } else { LoadChart::top_load(&series, &bands).max(highest) };
     let (scale, name) = LoadUnit::Requests.axis(top);
     let title = format!("achieved throughput ({name})");
-    let chart = LoadChart {
-        unit,
-        y_title: &title,
-        y: Scale::linear(1.04 * top),
-        y_tick: &|rps| number::short(rps / scale),
-        series,
-        levels: Vec::new(),
-        bands,
-        diagonal: (!of_sessions).then_some("achieved = offered"),
-    };
+    let tick = |rps: f64| number::short(rps / scale);
+    let diagonal = (!of_sessions).then_some("achieved = offered");
+    let y = Scale::linear(1.04 * top);
+    let chart = LoadChart { bands, diagonal, ..LoadChart::new(subjects, &title, y, &tick, series) };
     let caption = html! {
         "Every trial, the searches’ too. "
         @if !has_max {
