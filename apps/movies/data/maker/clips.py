@@ -107,22 +107,10 @@ def command(clip: int, seed: int, folder: Path) -> list[str]:
     scales = [f"[s{at}]scale={rung.width}:{rung.height}:flags=fast_bilinear[v{at}]" for at, rung in enumerate(LADDER)]
     args = [
         program(),
-        "-nostdin",
-        "-v",
-        "error",
-        "-y",
         # Same versions and arguments give the same bytes: one thread, no dates, no program names.
-        "-filter_threads",
-        "1",
-        "-filter_complex_threads",
-        "1",
-        "-f",
-        "lavfi",
-        "-i",
+        *"-nostdin -v error -y -filter_threads 1 -filter_complex_threads 1 -f lavfi -i".split(),
         picture(clip, seed),
-        "-f",
-        "lavfi",
-        "-i",
+        *"-f lavfi -i".split(),
         sound,
         "-filter_complex",
         ";".join([split, *scales]),
@@ -130,60 +118,13 @@ def command(clip: int, seed: int, folder: Path) -> list[str]:
     for at, rung in enumerate(LADDER):
         kbps = rung.kbps - AUDIO_KBPS
         (folder / rung.name).mkdir(parents=True, exist_ok=True)
-        args += [
-            "-map",
-            f"[v{at}]",
-            "-map",
-            "1:a",
-            "-t",
-            str(length),
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-threads",
-            "1",
-            "-profile:v",
-            "baseline",
-            "-level:v",
-            rung.level,
-            "-b:v",
-            f"{kbps}k",
-            "-maxrate",
-            f"{kbps}k",
-            "-bufsize",
-            f"{2 * kbps}k",
-            # A picture that stands alone at each cut, and nowhere else.
-            "-g",
-            str(FPS * SEGMENT_S),
-            "-keyint_min",
-            str(FPS * SEGMENT_S),
-            "-sc_threshold",
-            "0",
-            "-c:a",
-            "aac",
-            "-b:a",
-            f"{AUDIO_KBPS}k",
-            "-ac",
-            "1",
-            "-fflags",
-            "+bitexact",
-            "-flags:v",
-            "+bitexact",
-            "-flags:a",
-            "+bitexact",
-            "-f",
-            "hls",
-            "-hls_time",
-            str(SEGMENT_S),
-            "-hls_playlist_type",
-            "vod",
-            "-hls_list_size",
-            "0",
-            "-hls_segment_filename",
-            str(folder / rung.name / "%05d.ts"),
-            str(folder / rung.name / "index.m3u8"),
-        ]
+        args += f"-map [v{at}] -map 1:a -t {length} -c:v libx264 -preset ultrafast -threads 1 -profile:v baseline".split()
+        args += f"-level:v {rung.level} -b:v {kbps}k -maxrate {kbps}k -bufsize {2 * kbps}k".split()
+        # A picture that stands alone at each cut, and nowhere else.
+        args += f"-g {FPS * SEGMENT_S} -keyint_min {FPS * SEGMENT_S} -sc_threshold 0".split()
+        args += f"-c:a aac -b:a {AUDIO_KBPS}k -ac 1 -fflags +bitexact -flags:v +bitexact -flags:a +bitexact".split()
+        args += f"-f hls -hls_time {SEGMENT_S} -hls_playlist_type vod -hls_list_size 0 -hls_segment_filename".split()
+        args += [str(folder / rung.name / "%05d.ts"), str(folder / rung.name / "index.m3u8")]
     return args
 
 

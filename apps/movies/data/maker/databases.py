@@ -65,17 +65,13 @@ def pictures(plan: Plan, folder: Path, progress: Progress) -> list[Path]:
 
     def rows() -> Iterator[str]:
         for movie, (thumbnail, images) in enumerate(workers.each(_pictures, items, 4), 1):
-            yield row_of_octets(f"t:{movie}", thumbnail)
+            yield row(f"t:{movie}", octets(thumbnail))
             for number, image in enumerate(images):
-                yield row_of_octets(f"p:{movie}:{number}", image)
+                yield row(f"p:{movie}:{number}", octets(image))
             progress.at(movie, len(items))
 
     write(folder / "pictures.tsv", rows())
     return [folder / "pictures.tsv"]
-
-
-def row_of_octets(key: str, data: bytes) -> str:
-    return row(key, octets(data))
 
 
 def _pictures(item) -> tuple[bytes, list[bytes]]:

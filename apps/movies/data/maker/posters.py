@@ -76,15 +76,8 @@ def foot(image: Image.Image, film: Film, cast: list[str], palette: scenes.Palett
     pen.rectangle((0, height * 0.68, width, height * 0.688), fill=palette.accent)
     ink = on(palette.near)
     set_title(pen, film.title, face, width, height * 0.705, height * 0.17, ink)
-    centred(
-        pen,
-        credit(film, cast),
-        font("italic", 24),
-        width,
-        height * 0.878,
-        scenes.mixed(palette.near, ink, 0.8),
-        limit=width * 0.92,
-    )
+    faint = scenes.mixed(palette.near, ink, 0.8)
+    centred(pen, credit(film, cast), font("italic", 24), width, height * 0.878, faint, limit=width * 0.92)
     last_line(pen, film, width, height * 0.93, palette.accent if contrast(palette.accent, palette.near) else ink)
 
 
@@ -118,13 +111,10 @@ def last_line(pen: ImageDraw.ImageDraw, film: Film, width: int, y: float, ink: s
 def set_title(pen, title, face, width, y, height, ink, left=0):
     """The title in as many lines as make it largest, within `width` and `height` from `y` on."""
     text = title.upper() if face == "display" else title
-    best = None
-    for count in range(1, 5):
-        for lines in [broken(text, count)]:
-            size = fitting(lines, face, width * 0.9, height)
-            if best is None or size > best[0]:
-                best = (size, lines)
-    size, lines = best
+    choices = [broken(text, count) for count in range(1, 5)]
+    sizes = [fitting(lines, face, width * 0.9, height) for lines in choices]
+    size = max(sizes)
+    lines = choices[sizes.index(size)]
     chosen = font(face, size)
     step = line_height(face, size)
     top = y + (height - step * len(lines)) / 2
