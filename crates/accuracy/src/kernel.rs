@@ -309,7 +309,6 @@ impl Compared {
     }
 }
 
-/// The bar in words.
 pub(crate) fn bar() -> String {
     let share = 100.0 * BAR_STALLED;
     format!(

@@ -62,12 +62,10 @@ struct Setting {
 }
 
 impl Setting {
-    /// The server's processor.
     fn server(&self) -> usize {
         *self.cpus.first().expect("there are two at least")
     }
 
-    /// The generator's processor.
     fn generator(&self) -> usize {
         *self.cpus.last().expect("there are two at least")
     }

@@ -31,7 +31,6 @@ const RPS: u64 = 2_000;
 const CONNECTIONS: u64 = 16;
 /// Mean service time; exponentially distributed.
 const SERVICE: &str = "exponential:100us";
-/// The planted stall.
 const STALL: &str = "1s:100ms";
 /// Time limit of a generator, in addition to its measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,7 +154,6 @@ struct Candidate {
     source: &'static str,
 }
 
-/// The whole comparison.
 #[derive(Serialize)]
 pub(crate) struct Comparison {
     #[serde(skip)]

@@ -94,7 +94,6 @@ fn agree(expect: Nanos, (low, high): (Nanos, Nanos)) -> bool {
     low <= expect + allowed(expect) && expect <= high + allowed(expect)
 }
 
-/// The bar in words.
 pub(crate) fn bar() -> String {
     format!("{:.1} % and {CONSTANT} from those of servers of known times", 100.0 * HISTOGRAM)
 }

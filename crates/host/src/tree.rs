@@ -34,7 +34,6 @@ impl Tree {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Whether `path` exists.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.at(path).exists()
     }
@@ -48,7 +47,6 @@ impl Tree {
         names
     }
 
-    /// The words of the file at `path`.
     pub(crate) fn words(&self, path: impl AsRef<Path>) -> Vec<String> {
         self.text(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }

@@ -38,7 +38,6 @@ pub struct Begin {
 }
 
 impl Begin {
-    /// This process.
     pub(crate) fn now(boot_id: &str) -> Begin {
         let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());

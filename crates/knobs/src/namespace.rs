@@ -32,7 +32,6 @@ impl Namespace {
         Ok(Namespace { file: file.into(), inode: file.metadata()?.ino() })
     }
 
-    /// Its name, if any.
     pub(crate) fn name(&self) -> Option<&str> {
         let folder = self.file.parent()?;
         let named = folder.ends_with("run/netns").then(|| self.file.file_name())??;

@@ -81,7 +81,6 @@ fn check_names(knobs: &[Knob]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The plan so far.
 #[derive(Clone)]
 pub(crate) struct Planner<'a> {
     pub(crate) here: LocalKernel,
@@ -147,7 +146,6 @@ impl<'a> Planner<'a> {
         Action { knob: self.knob.clone(), step, scratch }
     }
 
-    /// Adds an action.
     pub(crate) fn push(&mut self, step: Step) {
         self.actions.push(self.action(step, false));
     }

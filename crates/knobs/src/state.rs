@@ -77,7 +77,6 @@ impl Step {
         }
     }
 
-    /// Sets a state.
     pub(crate) fn put(&self, kernel: &dyn Kernel, state: &State, held: &File) -> io::Result<()> {
         match self {
             Step::Write { file, namespace, .. } => {

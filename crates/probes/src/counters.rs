@@ -96,7 +96,6 @@ struct Counting {
     event: Event,
 }
 
-/// Sums by name.
 type Sums = BTreeMap<&'static str, EventCount>;
 
 /// Sums over all threads, and over the threads of each service.

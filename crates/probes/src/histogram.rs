@@ -29,14 +29,12 @@ impl Histogram {
         (buckets.len() == BUCKETS).then(|| Histogram { count: *count, sum: *sum, buckets: buckets.to_vec() })
     }
 
-    /// Adds another histogram.
     pub(crate) fn add(&mut self, other: &Histogram) {
         self.count += other.count;
         self.sum += other.sum;
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, more)| *sum += more);
     }
 
-    /// The increase since `before`.
     #[cfg(any(feature = "bpf", test))]
     pub(crate) fn since(&self, before: &Histogram) -> Histogram {
         let less = |(now, then): (&u64, &u64)| now.saturating_sub(*then);

@@ -31,7 +31,6 @@ struct Io {
     before: IoCounts,
 }
 
-/// Opens the probe.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let counts = IoCounts::read(&subject.pids);
     if subject.pids.is_empty() || counts.read.is_none() {

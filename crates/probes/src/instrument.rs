@@ -7,7 +7,6 @@ use spec::Probe;
 
 /// An active probe. It observes in slots; between them it costs nothing.
 pub(crate) trait Instrument {
-    /// The kind of probe.
     fn probe(&self) -> Probe;
 
     /// Starts observing.

@@ -59,7 +59,6 @@ impl Programs {
         Ok(programs)
     }
 
-    /// A table of the programs.
     pub(crate) fn map(&self, name: &str) -> libbpf_rs::Result<MapHandle> {
         let map = self.object.maps().find(|map| map.name() == name);
         let none = || io::Error::new(io::ErrorKind::NotFound, format!("there is no table {name}"));
@@ -168,7 +167,6 @@ pub(crate) fn other(error: libbpf_rs::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// Hint for an error on loading.
 pub(crate) fn hint(error: &libbpf_rs::Error) -> String {
     // The kernel's verifier also reports "permission denied" for a program that it rejects.
     if !may_load() {

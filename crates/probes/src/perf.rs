@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use perf_event_open_sys::bindings::perf_event_attr;
 use perf_event_open_sys::{ioctls, perf_event_open};
 
-/// An open event.
 pub(crate) struct Event {
     fd: OwnedFd,
 }
@@ -29,13 +28,11 @@ impl Event {
         Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// Enables counting.
     pub(crate) fn enable(&self) -> io::Result<()> {
         // SAFETY: the descriptor is an event's and open; the request takes no pointer.
         check(unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Disables counting.
     pub(crate) fn disable(&self) -> io::Result<()> {
         // SAFETY: as in `enable`.
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })

@@ -98,7 +98,6 @@ struct Samples {
     services: Vec<(String, Vec<u32>)>,
 }
 
-/// Opens the probe on the server's threads.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let (pids, services) = (subject.pids.clone(), subject.services.clone());
     let mut sampler = Sampler { pids, services, ..Sampler::default() };

@@ -17,7 +17,6 @@ use crate::instrument::{Instrument, Reading, Summed};
 use crate::subject::Subject;
 use spec::Probe;
 
-/// A thread of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Thread {
     name: String,

@@ -40,7 +40,6 @@ struct SocketCounts {
     queues: Queues,
 }
 
-/// Opens the probe.
 pub(crate) fn open(subject: &Subject, own_ports: &[u16]) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let opened = Diag::open().and_then(|mut diag| diag.connections(&subject.ports).map(|_| diag));
     match opened {

@@ -17,7 +17,6 @@ use crate::instrument::Instrument;
 use crate::subject::Subject;
 use spec::Probe;
 
-/// Opens the probe.
 #[cfg(feature = "bpf")]
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     if subject.pids.is_empty() || subject.ports.is_empty() {

@@ -6,7 +6,6 @@ use units::Nanos;
 use crate::faults::chance::Chance;
 use crate::faults::right::{Assessment, DoseResult, Right, compare};
 
-/// Place of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum World {
@@ -16,7 +15,6 @@ pub(crate) enum World {
     Here,
 }
 
-/// A fault that can be planted.
 #[derive(Serialize)]
 pub(crate) struct Fault {
     /// Name for `--only`.
@@ -27,7 +25,6 @@ pub(crate) struct Fault {
     /// The parameters drawn for each dose.
     #[serde(rename = "range")]
     pub(crate) doses: &'static str,
-    /// The right verdict.
     pub(crate) right: &'static str,
     /// Source of the true figures.
     pub(crate) truth: &'static str,
@@ -43,7 +40,6 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// A measured and judged dose.
 pub(crate) struct Judged {
     /// The planted dose, in words with units.
     pub(crate) dose: String,

@@ -38,7 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Source of the true figures.
 const SIMULATION: &str = "the simulation of the same arrivals and service times";
 
-/// The processors of one measurement.
 #[derive(Clone, Copy, Debug)]
 struct Processors {
     server: usize,
@@ -78,7 +77,6 @@ impl Bench {
         Ok(Bench { server, folder, seed, service_seed })
     }
 
-    /// The trial's file.
     fn file(&self) -> PathBuf {
         self.folder.path().join("trial.json")
     }
@@ -139,7 +137,6 @@ fn ended(generator: &mut Process) -> Result<()> {
     Ok(())
 }
 
-/// Sends a process a signal.
 pub(crate) fn send(process: u32, signal: Signal) -> Result<()> {
     let pid = Pid::from_raw(process.cast_signed()).context("it has no process id")?;
     Ok(kill_process(pid, signal)?)

@@ -3,7 +3,6 @@ use results::{Reason, Verdict};
 /// A usable verdict may be off by this share of the true p99. Source: issue 17, "The fault list".
 pub(crate) const ALLOWED: f64 = 0.10;
 
-/// The right verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     /// Valid, with true figures: there is no fault, or the server's own.
@@ -23,9 +22,7 @@ pub(crate) enum Right {
 /// Actual result of a dose.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DoseResult {
-    /// A verdict.
     Verdict(Verdict),
-    /// An error.
     Refused(String),
 }
 
@@ -38,7 +35,6 @@ impl DoseResult {
         }
     }
 
-    /// The full text.
     pub(crate) fn words(&self) -> String {
         match self {
             DoseResult::Verdict(verdict) => verdict.to_string(),
@@ -55,7 +51,6 @@ impl DoseResult {
 /// Comparison of a verdict with the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assessment {
-    /// The verdict is right.
     Right,
     /// Passes wrong figures off as the server's: it is usable, and p99 is off by more than [`ALLOWED`], or the
     /// measurement differs from the specification.

@@ -79,7 +79,6 @@ impl Row {
         }
     }
 
-    /// Adds dose `number`.
     pub(crate) fn enter(&mut self, number: u64, judged: Judged) {
         self.doses += 1;
         *self.verdicts.entry(judged.given.label()).or_default() += 1;

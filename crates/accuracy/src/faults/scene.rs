@@ -43,7 +43,6 @@ const LOOK: Nanos = Nanos::from_millis(10);
 pub(crate) struct Scene {
     /// The plan of all generators together.
     pub(crate) plan: Plan,
-    /// The server.
     pub(crate) service: Service,
     pub(crate) odd: Option<Odd>,
     /// The server answers and closes connections at multiples of this period only.
@@ -161,7 +160,6 @@ impl Scene {
         self.play().judged(dose, &truth, right)
     }
 
-    /// Runs the scene to its end.
     pub(crate) fn play(self) -> Played {
         let address = match self.datagrams {
             true => Address::Udp(known::SIMULATED),

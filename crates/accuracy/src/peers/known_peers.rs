@@ -4,7 +4,6 @@ use results::Trial;
 
 use crate::peers::{ACHIEVED, Load, Reported, formats};
 
-/// A load generator.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// Name of its program on the PATH.
@@ -62,7 +61,6 @@ fn marked(verdict: String, done: &str, share: f64) -> String {
 const MUTILATE: &str = "-s {server} --noload -K 30 -V 200 -r 10000 -T 1 -d 1 -c {connections} -q {rps} \
                         -i exponential:1 -t {seconds}";
 
-/// Generators for memcached.
 pub(crate) const CACHE_PEERS: [Peer; 7] = [
     Peer {
         name: "mutilate",
@@ -137,7 +135,6 @@ pub(crate) const CACHE_PEERS: [Peer; 7] = [
     },
 ];
 
-/// Generators for HTTP.
 pub(crate) const WEB_PEERS: [Peer; 7] = [
     Peer {
         name: "wrk",

@@ -17,7 +17,6 @@ const ROOM: usize = 4 << 20;
 /// How often the thread checks whether to stop.
 const LOOK_MS: i64 = 20;
 
-/// A running packet capture.
 pub(crate) struct Capture {
     /// The wall-clock time from which on packets are ignored, in ns; `u64::MAX` while it runs.
     stop: Arc<AtomicU64>,
@@ -40,7 +39,6 @@ impl Capture {
         Ok(Capture { stop, thread })
     }
 
-    /// Stops it.
     pub(crate) fn finish(mut self) -> Timed {
         self.end()
     }

@@ -85,7 +85,6 @@ const FIGURES: [(&str, &str, Per); 21] = [
 ];
 
 impl Moment {
-    /// Counts of `program` since `before`.
     pub(super) fn since(&self, before: &Moment, program: String) -> ServerCounts {
         let servers = self.said.len().max(1);
         let mut counts =

@@ -35,7 +35,6 @@ pub(super) fn service_times(page: &str) -> Option<ServiceTimes> {
 }
 
 impl ServiceTimes {
-    /// The increase since `before`.
     pub(super) fn since(&self, before: &ServiceTimes) -> ServiceTimes {
         let less = |(bound, count): (&u64, &f64)| {
             (*bound, (count - before.within.get(bound).copied().unwrap_or(0.0)).max(0.0))

@@ -62,7 +62,6 @@ impl Sampler {
         Ok(Sampler { stop, thread })
     }
 
-    /// Stops it.
     pub(super) fn finish(self) -> Queues {
         drop(self.stop);
         self.thread.join().unwrap_or_default()

@@ -39,7 +39,6 @@ impl Compared {
         compared
     }
 
-    /// Adds the requests of another slot.
     pub(crate) fn add(&mut self, other: &Compared) {
         self.requests += other.requests;
         self.packets_ns += other.packets_ns;

@@ -175,7 +175,6 @@ fn of_entry(catalog: &Catalog, request: &Request<'_>, entry: Entry, fault: Optio
     answer
 }
 
-/// The page for a browser.
 fn page(catalog: &Catalog) -> String {
     let last = catalog.folder(catalog.videos() - 1);
     format!(
