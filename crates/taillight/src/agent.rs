@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generators, Servers, Settings, TOKEN};
@@ -69,7 +68,7 @@ pub(crate) struct AgentArgs {
     tls_ca: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: AgentArgs) -> Result<()> {
     let files =
         CredentialFiles { cert: args.tls_cert, key: args.tls_key, ca: args.tls_ca, token: args.token_file };
     let name = args.name.unwrap_or_else(::host::name);
@@ -109,8 +108,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "taillight agent {name} ready on {}", agent.address()).and_then(|()| out.flush())?;
     drop(out);
-    agent.serve()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(agent.serve()?)
 }
 
 /// Begins to observe the machine of a server with these processes, as a trial is observed.

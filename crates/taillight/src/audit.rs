@@ -11,7 +11,7 @@ use serde::Serialize;
 use units::Rate;
 
 use crate::gate::NOT_MEASURABLE;
-use crate::terminal::{say, tell};
+use crate::terminal::{say, say_json, tell};
 
 /// Read outputs of other load generators and say what they can and cannot mean.
 ///
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<ExitCode> {
         }
     }
     if args.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&entries)?))?;
+        say_json(&entries)?;
     } else {
         say(&entries.iter().map(words).collect::<Vec<_>>().join("\n"))?;
         let percentiles = entries.iter().filter(|entry| !entry.audit.output.percentiles.is_empty()).count();

@@ -5,7 +5,6 @@ mod social;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
@@ -42,22 +41,21 @@ enum DataSetCommand {
     },
 }
 
-pub(crate) fn run(args: &DataSetArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &DataSetArgs) -> Result<()> {
     match &args.what {
-        DataSetCommand::Social(args) => return social::run(args),
-        DataSetCommand::Twitter => write(&twitter_like())?,
+        DataSetCommand::Social(args) => social::run(args),
+        DataSetCommand::Twitter => write(&twitter_like()),
         DataSetCommand::FromCloudsuite { file, key_size } => {
             let open = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
             let set = DataSet::from_cloudsuite(BufReader::new(open), *key_size)
                 .with_context(|| file.display().to_string())?;
-            write(&set)?;
+            write(&set)
         }
         DataSetCommand::Check { file, scale } => {
             let set = if file == "twitter" { twitter_like() } else { trial::read_data_set(file)? };
-            check(&set, *scale)?;
+            check(&set, *scale)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn write(set: &DataSet) -> Result<()> {

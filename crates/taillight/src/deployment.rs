@@ -8,7 +8,6 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -74,7 +73,7 @@ impl Which {
     }
 }
 
-pub(crate) fn run(args: &DeploymentArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &DeploymentArgs) -> Result<()> {
     match &args.what {
         DeploymentCommand::Pods(args) => pods::run(args),
         DeploymentCommand::Chart(args) => chart::run(args),

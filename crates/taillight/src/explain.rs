@@ -10,7 +10,6 @@ mod studies;
 mod verdicts;
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -91,11 +90,10 @@ const TOPICS: [Topic; 24] = [
 /// The most words that are suggested for one that is not known.
 const SUGGESTED: usize = 3;
 
-pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let Some(what) = &args.what else {
         let list = if args.json { topics_json() } else { topics() };
-        say(&list)?;
-        return Ok(ExitCode::SUCCESS);
+        return say(&list);
     };
     let chapter = match TOPICS.iter().find(|(name, ..)| name == what) {
         Some((.., chapter)) => chapter()?,
@@ -109,8 +107,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     } else {
         chapter.to_string()
     };
-    say(&text)?;
-    Ok(ExitCode::SUCCESS)
+    say(&text)
 }
 
 /// The fields of a workload.

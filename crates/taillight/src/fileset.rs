@@ -1,7 +1,6 @@
 //! `taillight fileset`: the files that a web server serves and videos, made, checked, evicted and removed.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -72,7 +71,7 @@ enum FilesetCommand {
     },
 }
 
-pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &FilesetArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let work = |threads| Work::new(threads, &interrupt, overwrite_on_terminal);
     let done = match &args.what {
@@ -87,6 +86,5 @@ pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
         FilesetCommand::Evict { folder } => sets::evict(folder, &work(None))?,
         FilesetCommand::Remove { folder } => sets::remove(folder, &work(None))?,
     };
-    say(&done)?;
-    Ok(ExitCode::SUCCESS)
+    say(&done)
 }

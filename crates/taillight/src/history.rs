@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use results::{ResultFolder, write_whole};
 
-use crate::gate;
-use crate::terminal::{say, uses_color};
+use crate::terminal::{say, say_json, uses_color};
+use crate::{gate, success};
 use file::{History, entry_of};
 use judge::{Judged, judge};
 
@@ -74,13 +74,13 @@ struct CheckArgs {
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     match &args.command {
-        HistoryCommand::Add(args) => add(args),
-        HistoryCommand::Show(args) => show(args),
+        HistoryCommand::Add(args) => add(args).map(success),
+        HistoryCommand::Show(args) => show(args).map(success),
         HistoryCommand::Check(args) => check(args),
     }
 }
 
-fn add(args: &AddArgs) -> Result<ExitCode> {
+fn add(args: &AddArgs) -> Result<()> {
     let experiment = ResultFolder::open(&args.result)?.load()?;
     let commit = match &args.commit {
         Some(commit) => commit.clone(),
@@ -108,8 +108,7 @@ fn add(args: &AddArgs) -> Result<ExitCode> {
         args.to.display()
     ))?;
     history.entries.push(entry);
-    history.write(&args.to)?;
-    Ok(ExitCode::SUCCESS)
+    history.write(&args.to)
 }
 
 /// The commit of the repository in the current folder.
@@ -119,12 +118,11 @@ fn head() -> Option<String> {
     (git.status.success() && !commit.is_empty()).then_some(commit)
 }
 
-fn show(args: &ShowArgs) -> Result<ExitCode> {
+fn show(args: &ShowArgs) -> Result<()> {
     let history = History::read(&args.history)?;
     let judged = judge(&history);
     if args.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&judged)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return say_json(&judged);
     }
     let rows: Vec<Vec<String>> = judged.iter().map(row).collect();
     say(&::report::words_table(&["figure", "results", "newest", "level", "changes"], &rows, uses_color()))?;
@@ -132,8 +130,7 @@ fn show(args: &ShowArgs) -> Result<ExitCode> {
     let title = title(&args.history);
     let html = ::report::history_html(&title, &answer(&judged), &page::figures(&judged));
     write_whole(&page, html.as_bytes())?;
-    say(&format!("Page: {}\n", page.display()))?;
-    Ok(ExitCode::SUCCESS)
+    say(&format!("Page: {}\n", page.display()))
 }
 
 fn title(path: &Path) -> String {

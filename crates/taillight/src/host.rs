@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::gate::NOT_MEASURABLE;
-use crate::terminal::{say, say_as};
+use crate::terminal::{say, say_as, say_json};
 
 /// Print the effects that this machine can show, those that it cannot, and how to change that. Reads only, except with
 /// --now.
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
     if args.json {
         let mut record = serde_json::to_value(&host)?;
         record["abilities"] = serde_json::to_value(host.abilities())?;
-        say(&format!("{}\n", serde_json::to_string_pretty(&record)?))?;
+        say_json(&record)?;
     } else if args.line {
         say(&format!("{host}\n"))?;
     } else {

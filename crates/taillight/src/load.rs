@@ -19,7 +19,7 @@ use crate::args::{Typed, WorkloadCommand};
 use crate::gate;
 use crate::job::{self, ProbeArgs, Setting, TargetArg};
 use crate::shown::make_data;
-use crate::terminal::{say, tell};
+use crate::terminal::{say, say_json, tell};
 use crate::trace;
 
 /// The value of `--gate` without a condition.
@@ -223,7 +223,7 @@ fn of_spec(one: LocalTrial) -> Result<ExitCode> {
         None if process.json => {
             holds_nothing(&one.spec);
             let trial = trial(one)?.trial;
-            say(&format!("{}\n", serde_json::to_string_pretty(&trial)?))?;
+            say_json(&trial)?;
             if trial.verdict.is_usable() && trial.arrivals.completed == 0 {
                 return Ok(gate::judge(&[], &["no request was completed".to_owned()]));
             }

@@ -114,30 +114,30 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep::run(*args, command),
         Command::Peak(args) => peak::run(*args, command),
         Command::Compare(args) => compare::run(*args, command),
-        Command::Report(args) => report::run(&args),
+        Command::Report(args) => report::run(&args).map(success),
         Command::Audit(args) => audit::run(&args),
         Command::History(args) => history::run(&args),
         Command::Run(args) => study::run_experiment(&args, command),
         Command::Study(args) => study::run(args, command),
-        Command::Pack(args) => pack::pack(&args),
-        Command::Unpack(args) => pack::unpack(&args),
-        Command::Trace(args) => trace::run(&args),
-        Command::Traces(args) => traces::run(&args),
+        Command::Pack(args) => pack::pack(&args).map(success),
+        Command::Unpack(args) => pack::unpack(&args).map(success),
+        Command::Trace(args) => trace::run(&args).map(success),
+        Command::Traces(args) => traces::run(&args).map(success),
         Command::Load(args) => load::run(*args, command),
         Command::Wrk(args) => wrk::run(&args),
-        Command::Agent(args) => agent::run(args),
-        Command::Serve(args) => serve::run(&args),
+        Command::Agent(args) => agent::run(args).map(success),
+        Command::Serve(args) => serve::run(&args).map(success),
         Command::Movies(args) => movies::run(&args),
-        Command::Deployment(args) => deployment::run(&args),
+        Command::Deployment(args) => deployment::run(&args).map(success),
         Command::Selftest(args) => selftest::run(&args, command),
         Command::Accuracy(args) => accuracy::run(&args, command),
-        Command::Explain(args) => explain::run(&args),
-        Command::DataSet(args) => data_set::run(&args),
-        Command::Fileset(args) => fileset::run(&args),
+        Command::Explain(args) => explain::run(&args).map(success),
+        Command::DataSet(args) => data_set::run(&args).map(success),
+        Command::Fileset(args) => fileset::run(&args).map(success),
         Command::Host(args) => host::run(&args),
         Command::Tune(args) => tune::run(*args),
-        Command::Completions(args) => manual::print_completions(&args),
-        Command::Man(args) => manual::write_pages(&args),
+        Command::Completions(args) => manual::print_completions(&args).map(success),
+        Command::Man(args) => manual::write_pages(&args).map(success),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {}", in_full(&error));
@@ -146,6 +146,11 @@ fn main() -> ExitCode {
         }
         job::code_of(&error).or_else(|| tune::code_of(&error)).unwrap_or(ExitCode::FAILURE)
     })
+}
+
+/// The exit code of a command that has done all that it should.
+fn success((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// An error and its causes on one line, each said once.

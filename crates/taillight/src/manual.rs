@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Command, CommandFactory, ValueEnum};
@@ -47,23 +46,21 @@ impl Program {
     }
 }
 
-pub(crate) fn print_completions(args: &CompletionsArgs) -> Result<ExitCode> {
+pub(crate) fn print_completions(args: &CompletionsArgs) -> Result<()> {
     let mut command = args.program.command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
-    say(&String::from_utf8(script)?)?;
-    Ok(ExitCode::SUCCESS)
+    say(&String::from_utf8(script)?)
 }
 
-pub(crate) fn write_pages(args: &ManArgs) -> Result<ExitCode> {
+pub(crate) fn write_pages(args: &ManArgs) -> Result<()> {
     let write = |folder: &Path| {
         fs::create_dir_all(folder)?;
         clap_mangen::generate_to(Program::Taillight.command(), folder)?;
         clap_mangen::generate_to(Program::Sphinxd.command(), folder)
     };
-    write(&args.folder).with_context(|| format!("cannot write pages to {}", args.folder.display()))?;
-    Ok(ExitCode::SUCCESS)
+    write(&args.folder).with_context(|| format!("cannot write pages to {}", args.folder.display()))
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ use anyhow::Result;
 use app::App;
 use clap::{Args, Subcommand};
 
+use crate::success;
+
 /// The default application.
 const MOVIES: &str = "movies";
 
@@ -65,14 +67,14 @@ impl Source {
 pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
     match &args.what {
         MoviesCommand::Build(args) => build::run(args),
-        MoviesCommand::Data(args) => data::run(args),
-        MoviesCommand::Up(args) => up::run(args),
+        MoviesCommand::Data(args) => data::run(args).map(success),
+        MoviesCommand::Up(args) => up::run(args).map(success),
         MoviesCommand::Status(args) => status::run(args),
-        MoviesCommand::Analytics(args) => analytics::run(args),
-        MoviesCommand::Kill(args) => fault::run(args, fault::Fault::Kill),
-        MoviesCommand::Freeze(args) => fault::run(args, fault::Fault::Freeze),
-        MoviesCommand::Thaw(args) => fault::run(args, fault::Fault::Thaw),
-        MoviesCommand::Restart(args) => fault::run(args, fault::Fault::Restart),
-        MoviesCommand::Down(args) => down::run(args),
+        MoviesCommand::Analytics(args) => analytics::run(args).map(success),
+        MoviesCommand::Kill(args) => fault::run(args, fault::Fault::Kill).map(success),
+        MoviesCommand::Freeze(args) => fault::run(args, fault::Fault::Freeze).map(success),
+        MoviesCommand::Thaw(args) => fault::run(args, fault::Fault::Thaw).map(success),
+        MoviesCommand::Restart(args) => fault::run(args, fault::Fault::Restart).map(success),
+        MoviesCommand::Down(args) => down::run(args).map(success),
     }
 }

@@ -1,7 +1,6 @@
 //! `taillight pack` and `taillight unpack`: a result as one file, and back.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -36,7 +35,7 @@ pub(crate) struct UnpackArgs {
     into: PathBuf,
 }
 
-pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
+pub(crate) fn pack(args: &PackArgs) -> Result<()> {
     let file = match &args.out {
         Some(file) => file.clone(),
         None => {
@@ -77,13 +76,12 @@ fn tables(result: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn unpack(args: &UnpackArgs) -> Result<ExitCode> {
+pub(crate) fn unpack(args: &UnpackArgs) -> Result<()> {
     tell("Unpacked", &pack::unpack(&args.file, &args.into)?, &args.file)
 }
 
-fn tell(what: &str, packed: &Packed, from: &Path) -> Result<ExitCode> {
+fn tell(what: &str, packed: &Packed, from: &Path) -> Result<()> {
     let files = if packed.files == 1 { "1 file".to_owned() } else { format!("{} files", packed.files) };
     let megabytes = packed.bytes as f64 / 1e6;
-    say(&format!("{what} {}: {files}, {megabytes:.1} MB: {}\n", from.display(), packed.path.display()))?;
-    Ok(ExitCode::SUCCESS)
+    say(&format!("{what} {}: {files}, {megabytes:.1} MB: {}\n", from.display(), packed.path.display()))
 }

@@ -1,7 +1,6 @@
 //! `taillight report`: makes the page and the table of a result again from the files on disk.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use ::report::{Found, IndexEntry};
 use anyhow::{Context, Result};
@@ -22,15 +21,14 @@ pub(crate) struct ReportArgs {
     index: bool,
 }
 
-pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if args.index {
-        index(&args.folder)?;
+        index(&args.folder)
     } else if StudyFolder::is_one(&args.folder) {
-        study(&args.folder)?;
+        study(&args.folder)
     } else {
-        experiment(&args.folder)?;
+        experiment(&args.folder)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn experiment(folder: &Path) -> Result<()> {

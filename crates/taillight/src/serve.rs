@@ -5,7 +5,6 @@ mod around;
 mod video_server;
 
 use std::net::SocketAddr;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -130,12 +129,12 @@ fn stalls(given: Option<(Nanos, Nanos)>, now: Time) -> Stalls {
     given.map_or_else(Stalls::default, |(every, time)| Stalls::periodic(now, every, time, u64::MAX))
 }
 
-pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     match &args.server {
         Subject::Sphinx(args) if args.around.is_given() => {
             around::sphinx(&args.options, &args.typed, &args.around)
         }
-        Subject::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
+        Subject::Sphinx(args) => sphinx::run(args.options.resolve()?),
         Subject::Memcached(args) => application::run(&TargetName::app("memcached"), args),
         Subject::Nginx(args) => application::run(&TargetName::app("nginx"), args),
         Subject::Video(args) => application::run(&TargetName::app("video"), args),
@@ -147,7 +146,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     }
 }
 
-fn clean_up() -> Result<ExitCode> {
+fn clean_up() -> Result<()> {
     if !launch::User::is_root() {
         println!("bridges and containers are removed by root alone; looking for folders of this user's");
     }
@@ -158,7 +157,7 @@ fn clean_up() -> Result<ExitCode> {
     if removed.is_empty() {
         println!("nothing was left here");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Raises this process's limit of open files to the maximum, for as many clients as possible. If this fails, the current limit stays.
@@ -176,7 +175,7 @@ fn warn_unpinned() {
     }
 }
 
-fn serve_null(args: &NullArgs) -> Result<ExitCode> {
+fn serve_null(args: &NullArgs) -> Result<()> {
     if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.as_slice().first()) {
         warn_unpinned();
         pin_to(*cpu)?;
@@ -213,5 +212,5 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
         server.step(&mut reactor)?;
     }
     eprintln!("null server stopped after {} requests", server.served());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -14,6 +14,8 @@ use clap::{Args, Subcommand};
 
 pub(crate) use run::{RunArgs, run_experiment};
 
+use crate::success;
+
 /// Measure published figures again and judge their claims.
 ///
 /// A study is a grid of experiments with claims and published values. NAME is one of those that come with the program
@@ -82,8 +84,8 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(args: StudyArgs, command: Vec<String>) -> Result<ExitCode> {
     match args.command {
-        Command::List => list::list(),
-        Command::Show(args) => list::show(&args),
+        Command::List => list::list().map(success),
+        Command::Show(args) => list::show(&args).map(success),
         Command::Run(args) => run::run_study(&args, command),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args),

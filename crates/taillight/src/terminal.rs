@@ -41,9 +41,14 @@ pub(crate) fn say(text: &str) -> Result<()> {
     }
 }
 
+/// Writes `value` to standard output as JSON.
+pub(crate) fn say_json(value: &impl Serialize) -> Result<()> {
+    say(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
 /// Writes `value` to standard output: as JSON, or else as text.
 pub(crate) fn say_as<T: Serialize>(json: bool, value: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
-    say(&if json { format!("{}\n", serde_json::to_string_pretty(value)?) } else { text(value) })
+    if json { say_json(value) } else { say(&text(value)) }
 }
 
 /// Writes a line to standard error. A failed write does not stop the measurement.

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Error, Result};
@@ -18,7 +17,7 @@ use units::{Bytes, Nanos, Rate};
 use crate::args::Typed;
 use crate::job::misused;
 use crate::shown::Shown;
-use crate::terminal::say;
+use crate::terminal::{say, say_as};
 
 /// Describe, compile and make traces of requests to caches, for taillight load cache --trace.
 #[derive(Args, Debug)]
@@ -76,7 +75,7 @@ enum TraceCommand {
     },
 }
 
-pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &TraceArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     match &args.what {
         TraceCommand::Info { file, json } => {
@@ -87,10 +86,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
                 replay::describe(&requests, &mut |read| shown.show(&format!("{read} of {of} requests")));
             shown.clear();
             let summary = summary.map_err(|error| failed(error, &interrupt))?;
-            match json {
-                true => say(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?,
-                false => say(&words(&summary))?,
-            }
+            say_as(*json, &summary, words)
         }
         TraceCommand::Compile { file, out, format } => {
             let to = out.clone().unwrap_or_else(|| replay::beside(file));
@@ -103,7 +99,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
                 header.name,
                 header.format,
                 header.skipped
-            ))?;
+            ))
         }
         TraceCommand::Make { format, out, requests, keys, popularity, rate, seed } => {
             let recipe = Recipe {
@@ -114,10 +110,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
                 rate: *rate,
                 seed: *seed,
             };
-            make(&recipe, out, &interrupt)?;
+            make(&recipe, out, &interrupt)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a trace; of one that was interrupted nothing remains.

@@ -1,7 +1,6 @@
 //! `taillight traces`: exports the traced requests of a result to programs that show or store traces.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -44,13 +43,13 @@ struct ExportArgs {
     trial: Vec<String>,
 }
 
-pub(crate) fn run(args: &TracesArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &TracesArgs) -> Result<()> {
     match &args.what {
         TracesCommand::Export(args) => export(args),
     }
 }
 
-fn export(args: &ExportArgs) -> Result<ExitCode> {
+fn export(args: &ExportArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let kept = kept(args)?;
     let mut shown = Shown::new(format!("sending to {}", args.to), &interrupt);
@@ -62,8 +61,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
         (error, _) => anyhow::Error::from(error),
     })?;
     let left_out: u64 = kept.iter().map(|trial| trial.requests().1).sum();
-    say(&told(&args.to, &exported, left_out))?;
-    Ok(ExitCode::SUCCESS)
+    say(&told(&args.to, &exported, left_out))
 }
 
 /// The traced requests of the selected trials.

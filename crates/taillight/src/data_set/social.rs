@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -43,17 +42,14 @@ pub(super) struct SocialArgs {
     set: Vec<String>,
 }
 
-pub(super) fn run(args: &SocialArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &SocialArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let people = People::new(args.users.0, args.users_seed)?;
     say(&described(&people))?;
     if let Some(folder) = &args.out {
         write(&people, folder, &interrupt)?;
     }
-    if args.load {
-        load(args)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    if args.load { load(args) } else { Ok(()) }
 }
 
 /// Numbers and degrees.

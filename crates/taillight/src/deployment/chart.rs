@@ -1,7 +1,6 @@
 //! `taillight app chart`: a chart for Kubernetes.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
@@ -21,7 +20,7 @@ pub(super) struct ChartArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &ChartArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &ChartArgs) -> Result<()> {
     let deployment = args.which.deployment(Layout::Apart)?;
     let name = &deployment.plan().app().name;
     let folder = out(args.out.as_ref(), &format!("{name}-chart"))?;
@@ -33,8 +32,7 @@ pub(super) fn run(args: &ChartArgs) -> Result<ExitCode> {
         "{folder}: a chart of {name}; its images are made by `taillight app images {name}`\n\
          start: helm install {name} {folder}\n\
          stop:  helm uninstall {name}\n"
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 /// Removes the parts of an earlier chart, because another description has other pods.

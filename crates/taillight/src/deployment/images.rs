@@ -1,7 +1,7 @@
 //! `taillight app images`: the container images of an application, from this machine's own programs.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use app::{Deployment, ImageFolder, Layout};
@@ -38,7 +38,7 @@ pub(super) struct ImagesArgs {
     only: Vec<String>,
 }
 
-pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &ImagesArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let mut plan = args.which.plan()?;
     if !args.built.is_empty() {
@@ -75,7 +75,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<ExitCode> {
         built(&args.builder, image)?;
         say(&format!("{}: {}\n", image.name, size(&args.builder, &image.name)?))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Builds one image; prints the builder's output if it fails.

@@ -1,7 +1,6 @@
 //! `taillight app pods`: one pod with all services, for podman.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use app::{Deployment, Layout, POD, SECRET_FILE};
@@ -26,7 +25,7 @@ pub(super) struct PodsArgs {
     files: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &PodsArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &PodsArgs) -> Result<()> {
     let mut plan = args.which.plan()?;
     if let Some(files) = &args.files {
         let found = files.canonicalize().with_context(|| format!("--files {}", files.display()))?;
@@ -53,5 +52,5 @@ pub(super) fn run(args: &PodsArgs) -> Result<ExitCode> {
     if args.port != 0 {
         say(&format!("entrance: 127.0.0.1:{}\n", args.port))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

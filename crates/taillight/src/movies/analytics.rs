@@ -1,7 +1,6 @@
 //! `taillight movies analytics`: learns the users' preferences from their reviews and rentals on the running site.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -25,7 +24,7 @@ pub(super) struct AnalyticsArgs {
     built: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &AnalyticsArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &AnalyticsArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let app = args.source.app()?;
     let learning = Learning::on(&app)?;
@@ -40,8 +39,7 @@ pub(super) fn run(args: &AnalyticsArgs) -> Result<ExitCode> {
         names.join(" and "),
         folder.display(),
         clock(begun.elapsed())
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 /// The build that makes the program.

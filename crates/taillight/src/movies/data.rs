@@ -1,7 +1,6 @@
 //! `taillight movies data`: the data set, made once for its settings.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use app::{Making, Plan};
@@ -22,14 +21,13 @@ pub(super) struct DataArgs {
     set: Vec<String>,
 }
 
-pub(super) fn run(args: &DataArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &DataArgs) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let app = args.source.app()?;
     let mut plan = Plan::new(app, &lab::this_program()?);
     plan.set(&args.set)?;
     let Some(folder) = made(&plan, &interrupt)? else { bail!("{} has no data set", plan.app().name) };
-    say(&format!("the data set is {}\n", folder.display()))?;
-    Ok(ExitCode::SUCCESS)
+    say(&format!("the data set is {}\n", folder.display()))
 }
 
 /// The folder of the data set, which is made unless it is there.

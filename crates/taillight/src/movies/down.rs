@@ -1,7 +1,5 @@
 //! `taillight movies down`: ends what `up` has started.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use app::StateFile;
 use clap::Args;
@@ -16,20 +14,10 @@ pub(super) struct DownArgs {
     source: Source,
 }
 
-pub(super) fn run(args: &DownArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &DownArgs) -> Result<()> {
     let app = args.source.app()?;
-    say(&match StateFile::of(&app).stop()? {
-        None => format!(
-            "{} does not run
-",
-            app.name
-        ),
-        Some(took) => format!(
-            "{} was stopped, in {:.1} s
-",
-            app.name,
-            took.as_secs_f64()
-        ),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    match StateFile::of(&app).stop()? {
+        None => say(&format!("{} does not run\n", app.name)),
+        Some(took) => say(&format!("{} was stopped, in {:.1} s\n", app.name, took.as_secs_f64())),
+    }
 }

@@ -1,6 +1,5 @@
 //! `taillight movies kill|freeze|thaw|restart`: faults of single services, to see how the site and its users fare.
 
-use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,7 +55,7 @@ impl Fault {
     }
 }
 
-pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<ExitCode> {
+pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<()> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
     let state = kept.read()?.filter(|state| kept.runs() && state.phase == Phase::Ready);
@@ -81,7 +80,7 @@ pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<ExitCode> {
             say(&format!("{} is ready again, after {:.1} s\n", row.label(), took.as_secs_f64()))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Signals a service with its workers, which are in a process group of their own unless it is in a container.

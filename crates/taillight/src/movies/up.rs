@@ -5,7 +5,6 @@ use std::fs::{self, Permissions};
 use std::io::{self, IsTerminal, Stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -56,7 +55,7 @@ pub(super) struct UpArgs {
     spans: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &UpArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &UpArgs) -> Result<()> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
     if args.detach {
@@ -73,7 +72,7 @@ pub(super) fn run(args: &UpArgs) -> Result<ExitCode> {
     state.end(failure.map(|error| format!("{error:#}")).as_deref());
     // The user has seen the output; a failure to store the state has no further effect.
     let _ = kept.write(&state);
-    outcome.map(|()| ExitCode::SUCCESS)
+    outcome
 }
 
 fn runs_already(app: &App) -> anyhow::Error {
@@ -82,7 +81,7 @@ fn runs_already(app: &App) -> anyhow::Error {
 }
 
 /// Starts this program once more in the background, and returns once the application is ready.
-fn detached(app: &App, kept: &StateFile) -> Result<ExitCode> {
+fn detached(app: &App, kept: &StateFile) -> Result<()> {
     if kept.runs() {
         return Err(runs_already(app));
     }
@@ -91,8 +90,7 @@ fn detached(app: &App, kept: &StateFile) -> Result<ExitCode> {
     say(&format!(
         "{} is ready at {}, by process {}; stop it by `taillight movies down`\n",
         app.name, state.address, state.pid
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 /// Starts `plan` and watches it until it is interrupted.

@@ -1,7 +1,6 @@
 //! `taillight serve NAME`: an application of `apps/`, or of a folder of the user's.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Command, FromArgMatches};
@@ -59,7 +58,7 @@ pub(super) struct ApplicationArgs {
 }
 
 /// Serves what `words` name: an application or a folder, and its options.
-pub(super) fn other(words: &[String]) -> Result<ExitCode> {
+pub(super) fn other(words: &[String]) -> Result<()> {
     let name = words.first().map_or("", String::as_str);
     let target = lab::target_name(name).map_err(lab::Error::Target)?;
     if target.is_external() {
@@ -118,7 +117,7 @@ fn people(target: &TargetName, args: &ApplicationArgs) -> Result<Option<app::Peo
     }
 }
 
-pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCode> {
+pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<()> {
     let options = ServerOptions {
         threads: usize::from(args.threads),
         memory: args.memory,

@@ -1,7 +1,6 @@
 //! Servers that are started as processes of their own: in a container, behind a bridge, or several at once.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -66,7 +65,7 @@ const PLACES: [&str; 8] =
     ["port", "listen", "unix_socket", "udp_port", "tls_port", "resp_port", "pidfile", "daemon"];
 const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
 
-pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Around) -> Result<ExitCode> {
+pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Around) -> Result<()> {
     let config = given.resolve()?;
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();
@@ -159,7 +158,7 @@ fn typed(arg: &Arg, name: &str, matches: &ArgMatches) -> Vec<String> {
     }
 }
 
-pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<ExitCode> {
+pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<()> {
     if options.threads < options.instances {
         let (threads, instances) = (options.threads, options.instances);
         bail!(
@@ -185,7 +184,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
         thread::sleep(LOOK);
     }
     server.stop();
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The line printed once the server accepts connections: its address, and further addresses of its front, if any.
@@ -219,7 +218,7 @@ struct Halves {
     start_s: f64,
 }
 
-fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool) -> Result<ExitCode> {
+fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool) -> Result<()> {
     let measured = lab::restart_times(name, options, times)?;
     let whole: Vec<f64> = measured.iter().map(|restart| restart.whole().as_secs_f64()).collect();
     let median_restart_s = stats::median(&whole).unwrap_or_default();
@@ -236,14 +235,14 @@ fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool
             restarts: measured.iter().map(halves).collect(),
         };
         println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     for (i, restart) in measured.iter().map(halves).enumerate() {
         let whole = restart.stop_s + restart.start_s;
         println!("{:>5}: {whole:.3} s (stop {:.3} s, start {:.3} s)", i + 1, restart.stop_s, restart.start_s);
     }
     println!("restart of {name}, {}: {median_restart_s:.3} s (median of {times})", options.form);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 #[cfg(test)]

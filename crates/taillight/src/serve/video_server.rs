@@ -1,7 +1,6 @@
 //! `taillight serve video-server`: the video server that comes along, over videos that it computes.
 
 use std::net::SocketAddr;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -50,7 +49,7 @@ pub(super) struct VideoServerArgs {
     stall: Option<(Nanos, Nanos)>,
 }
 
-pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &VideoServerArgs) -> Result<()> {
     if !args.listen.ip().is_loopback() {
         bail!(
             "{} is not an address of this machine's own: the embedded video server answers no other machine; give \
@@ -112,7 +111,7 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
         Ok::<_, anyhow::Error>(())
     })?;
     eprint!("video server stopped after {}", counts.text());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// An event loop of this thread that listens on an address, and the address that it took.

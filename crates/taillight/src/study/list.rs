@@ -1,7 +1,6 @@
 //! `taillight study list` and `show`.
 
 use std::fs;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -15,7 +14,7 @@ use super::{EffortArgs, SetArgs};
 
 use crate::terminal::{say, uses_color};
 
-pub(crate) fn list() -> Result<ExitCode> {
+pub(crate) fn list() -> Result<()> {
     let host = Host::here();
     let (facts, machine) = (Facts::here(&host), Machine::of(&host, LoadFrom::Here));
     let mut rows = Vec::new();
@@ -34,8 +33,7 @@ pub(crate) fn list() -> Result<ExitCode> {
         ]);
     }
     say(&::report::words_table(&["study", "reproduces", "quick", "full", ""], &rows, uses_color()))?;
-    say("\nRun one: taillight study run NAME --quick. What it measures: taillight study show NAME.\n")?;
-    Ok(ExitCode::SUCCESS)
+    say("\nRun one: taillight study run NAME --quick. What it measures: taillight study show NAME.\n")
 }
 
 /// Show a study: its question, method and claims, its parameters on a machine, and the parts that this machine leaves
@@ -66,7 +64,7 @@ enum LoadPlace {
     Elsewhere,
 }
 
-pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode> {
+pub(crate) fn show(args: &ShowArgs) -> Result<()> {
     let source = Source::find(&args.name)?;
     let host = args.host.as_deref().map(host_of).transpose()?;
     let load = match (args.load, &host) {
@@ -108,7 +106,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode> {
             say(&format!("- {deviation}\n"))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The machine of a record.

@@ -21,7 +21,7 @@ use super::check::gate as gate_of;
 use super::{EffortArgs, OutArgs, SetArgs};
 use crate::progress::Teller;
 use crate::report::study_pages;
-use crate::terminal::{say, table_width, tell, uses_color};
+use crate::terminal::{say, say_json, table_width, tell, uses_color};
 use crate::{INTERRUPTED, gate, live_metrics};
 
 /// Run a study. One that was interrupted goes on after its last whole block.
@@ -137,7 +137,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     setup.agents = args.agents.clone();
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
-        say(&format!("{}\n", serde_json::to_string_pretty(&record.plan)?))?;
+        say_json(&record.plan)?;
         return Ok(ExitCode::SUCCESS);
     }
     announce(&definition, Effort::Full, &plan);
