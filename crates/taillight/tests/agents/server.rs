@@ -114,7 +114,7 @@ fn a_server_elsewhere_is_started_measured_and_stopped() {
 fn probes_look_on_the_servers_machine_and_its_processor_time_is_known() {
     let Some(lab) = Lab::new() else { return };
     let words = "--target sphinx --server-memory 64MiB --sphinx-arg=--io --sphinx-arg=epoll --rate 2k --connections 4 \
-                 --window 3s --probe all --name seen";
+                 --window 5s --probe all --name seen";
     lab.load(words).wait_ran(LONG);
     let result = lab.result("seen");
     let (target, trial) = (&result.targets[0], &result.trials[0]);
@@ -467,7 +467,7 @@ pace = 'sleep'
 drain = '50ms'
 [experiment.time]
 warmup = '50ms'
-window = '600ms'
+window = '1500ms'
 [x]
 label = 'load'
 unit = 'rps'

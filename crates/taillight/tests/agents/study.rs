@@ -116,7 +116,7 @@ fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
     let all = [SERVER, A, B];
     let before = all.map(|host| lab.net.congestion_control(host));
     assert!(before.iter().all(|control| control != "reno"), "it would show nothing: {before:?}");
-    let words = "load cache --target sphinx --server-memory 64MiB --keys 1000 --rate 1k --warmup 100ms --window 1s \
+    let words = "load cache --target sphinx --server-memory 64MiB --keys 1000 --rate 1k --warmup 100ms --window 3s \
                  --connections 4 --pace sleep --no-live --name knobs --server-knob congestion-control=reno \
                  --client-knob congestion-control=reno";
     let mut load = lab.start(words);

@@ -1,5 +1,8 @@
 use std::collections::BTreeSet;
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use launch::Process;
 use results::{Reason, Trial, Verdict};
@@ -124,7 +127,7 @@ fn videos(lab: &Lab) -> String {
     let catalog = datasets::videos::Catalog::new(&"20x1/640".parse().unwrap(), 1).unwrap();
     let at = reactor::Address::Tcp(format!("{}:0", lab.net.address(250)).parse().unwrap());
     let (send, address) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let mut reactor = reactor::Epoll::new().unwrap();
         send.send(reactor::Reactor::listen(&mut reactor, &at).unwrap().to_string()).unwrap();
         let (faults, limits) = ("".parse().unwrap(), reference_servers::video::Limits::default());
@@ -303,11 +306,11 @@ fn an_agent_without_a_network_is_lost_within_the_lease() {
     orphans.iter().for_each(|&pid| await_end(pid));
     lab.net.plug(B, true);
     // The kernel may still know the address as unreachable.
-    let reached = |_| {
-        let patience = std::time::Duration::from_millis(100);
-        std::net::TcpStream::connect_timeout(&lab.addresses[1].parse().unwrap(), patience).is_ok()
-    };
-    assert!((0..100).any(reached), "{} stays away", lab.addresses[1]);
+    let (start, step) = (Instant::now(), Duration::from_millis(100));
+    while TcpStream::connect_timeout(&lab.addresses[1].parse().unwrap(), LONG).is_err() {
+        assert!(start.elapsed() < LONG, "{} stays away", lab.addresses[1]);
+        thread::sleep(step);
+    }
     assert_eq!(lab.measured("--keys 1000 --rate 1k --window 500ms").agents.len(), 2);
 }
 

@@ -22,7 +22,8 @@ fn observed(out: &Path, probes: &str) -> Option<Experiment> {
 fn loaded(out: &Path, probes: &str, on: &[&str]) -> Experiment {
     let mut command = taillight(&["load"]);
     command.args(on).args(["--rate", "2k", "--connections", "8"]);
-    command.args(["--warmup", "100ms", "--window", "3s", "--pace", "sleep", "--name", "observed"]);
+    // On a busy machine the probes take long to begin and to end a slot.
+    command.args(["--warmup", "100ms", "--window", "5s", "--pace", "sleep", "--name", "observed"]);
     command.args(["--probe", probes, "--out"]).arg(out);
     let output = finish(&mut command);
     answers(&output);
