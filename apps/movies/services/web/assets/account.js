@@ -1,5 +1,5 @@
 // What is the viewer's: the balance, rented films, and written reviews.
-import { account, again, ask, dated, dollars, el, loginPath, newKey, reviewItem, tell, viewer, whenShown } from './site.js';
+import { account, again, ask, dated, dollars, el, hours, loginPath, newKey, reviewItem, section, tell, viewer, whenShown } from './site.js';
 
 // What may be added to the balance with a click. Units: cents.
 const SUMS = [500, 1000, 2500];
@@ -8,10 +8,6 @@ const REVIEWS = 10;
 const AGAIN = 30_000;
 
 const place = document.getElementById('account');
-
-function section(title, ...children) {
-  return el('section', {}, el('h2', {}, title), ...children);
-}
 
 /** The titles of films, by their numbers; the site works without them. */
 async function titlesOf(ids) {
@@ -47,8 +43,7 @@ function balanceSection(cents) {
 }
 
 function leftOf(expires) {
-  const minutes = Math.max(1, Math.round(expires / 60 - Date.now() / 60_000));
-  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min left` : `${minutes} min left`;
+  return `${hours(Math.max(1, Math.round(expires / 60 - Date.now() / 60_000)))} left`;
 }
 
 function rentalItem({ movie, expires_s: expires, cents, url }, titles) {

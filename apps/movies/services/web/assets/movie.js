@@ -1,6 +1,6 @@
 // The page of a film: its facts, its reviews, and the viewer's actions on it.
 import {
-  again, ask, card, dollars, el, filmOf, link, loginPath, rent, rentalOf, reviewItem, searchLink, tell, viewer, whenShown,
+  again, ask, card, dollars, el, filmOf, hours, link, loginPath, rent, rentalOf, reviewItem, searchLink, section, tell, viewer, whenShown,
 } from './site.js';
 
 const REVIEWS = 10;
@@ -17,14 +17,6 @@ function picture(data, alt, className) {
   image.alt = alt;
   image.className = className;
   return image;
-}
-
-function section(title, ...children) {
-  return el('section', {}, el('h2', {}, title), ...children);
-}
-
-function hours(minutes) {
-  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
 }
 
 function stars(mean, count) {

@@ -55,6 +55,11 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A part of a page with a heading. */
+export function section(title, ...children) {
+  return el('section', {}, el('h2', {}, title), ...children);
+}
+
 /** Shows a problem with `ways` on, elements behind its words; without a problem none. */
 export function tell(problem, ...ways) {
   const place = document.getElementById('problem');
@@ -145,6 +150,10 @@ export function card({ movie, title, year }) {
 
 export function dollars(cents) {
   return `$${(cents / 100).toFixed(2)}`;
+}
+
+export function hours(minutes) {
+  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
 }
 
 export function starred(given) {
