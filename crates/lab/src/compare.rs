@@ -58,7 +58,7 @@ impl<'a> Choice<'a> {
 pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let paired = a.experiment == b.experiment;
     let pairing = if paired { Pairing::of(a.experiment) } else { Pairing::Apart };
-    let (label_a, label_b) = labels(a, b);
+    let [label_a, label_b] = labels(a, b);
     let labels = [label_a.as_str(), label_b.as_str()];
     let (loads_a, loads_b) = (loads::gather(a), loads::gather(b));
     let pairs = loads::pair(&loads_a, &loads_b);
@@ -237,17 +237,12 @@ fn felt(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<ComparedFigure> {
 
 /// Labels of the two sides in tables: the targets' names, or if equal, the versions, the experiments' names, or first
 /// and second.
-fn labels(a: &Choice<'_>, b: &Choice<'_>) -> (String, String) {
-    let versions = (a.record().map_or("", |t| &t.version), b.record().map_or("", |t| &t.version));
-    if a.target != b.target {
-        (a.target.into(), b.target.into())
-    } else if versions.0 != versions.1 && !versions.0.is_empty() && !versions.1.is_empty() {
-        (versions.0.into(), versions.1.into())
-    } else if a.experiment.name != b.experiment.name {
-        (a.experiment.name.clone(), b.experiment.name.clone())
-    } else {
-        (format!("{} (first)", a.target), format!("{} (second)", b.target))
-    }
+fn labels(a: &Choice<'_>, b: &Choice<'_>) -> [String; 2] {
+    let versions = [a, b].map(|side| side.record().map_or("", |target| &target.version));
+    let all = [[a.target, b.target], versions, [a, b].map(|side| &side.experiment.name[..])];
+    let tells = |[a, b]: &[&str; 2]| a != b && !a.is_empty() && !b.is_empty();
+    let found = all.into_iter().find(tells).map(|labels| labels.map(str::to_owned));
+    found.unwrap_or_else(|| [format!("{} (first)", a.target), format!("{} (second)", b.target)])
 }
 
 fn notes(

@@ -167,7 +167,9 @@ fn begin(job: &Job, tell: fn(&str)) -> Result<Begun, Error> {
         ));
         return Ok(begun);
     }
-    let folder = ResultFolder::create(&job.place.out, &folder_name(job))?;
+    let by_time = || format!("{}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"), job.suffix);
+    let name = job.place.name.clone().unwrap_or_else(by_time);
+    let folder = ResultFolder::create(&job.place.out, &name)?;
     let is_held = || Error::refused("another process measures in a new folder");
     let lock = Lock::take(folder.path())?.ok_or_else(is_held)?;
     Ok(Begun { folder, earlier: None, lock })
@@ -218,11 +220,6 @@ pub fn check_targets(targets: &[TargetName], workload: &str) -> Result<(), Error
         _ => return Ok(()),
     };
     Err(Error::refused(message))
-}
-
-fn folder_name(job: &Job) -> String {
-    let by_time = || format!("{}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"), job.suffix);
-    job.place.name.clone().unwrap_or_else(by_time)
 }
 
 fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {

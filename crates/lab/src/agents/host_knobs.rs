@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use ::agent::Tune;
 use host::Host;
 use knobs::{Action, Applied, Engine, LocalKernel, Planned, Profile, RequestedKnobs, Subject};
 use units::CpuList;
 
+use super::locked;
 use crate::{LEFT_OUT, forget_files};
 
 /// The knobs in force, for each session. Dropping it restores the machine.
@@ -53,7 +54,7 @@ impl HostKnobs {
         match tune.action.as_str() {
             "plan" => Ok(told(&plan(session, tune, running)?)),
             "apply" => {
-                let mut in_force = self.lock();
+                let mut in_force = locked(&self.in_force);
                 if in_force.applied.contains_key(&session) {
                     return Err("its knobs are in force already; undo them first".into());
                 }
@@ -78,7 +79,7 @@ impl HostKnobs {
                 Ok(told(&plan))
             }
             "status" => {
-                let in_force = self.lock();
+                let in_force = locked(&self.in_force);
                 let applied = in_force.applied.get(&session);
                 Ok(applied.map_or(String::new(), |applied| typed(applied.actions())))
             }
@@ -101,16 +102,12 @@ impl HostKnobs {
     /// Reverts the session's knobs; returns the values that another process has changed since.
     fn revert(&self, session: u64) -> Result<Vec<knobs::Drift>, knobs::Error> {
         // Until it is done, so that another session does not find the lock held by this one's engine.
-        let mut in_force = self.lock();
+        let mut in_force = locked(&self.in_force);
         let drifts = in_force.applied.remove(&session).map(Applied::revert);
         if in_force.applied.is_empty() {
             in_force.engine = None;
         }
         drifts.unwrap_or(Ok(Vec::new()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, InForce> {
-        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,10 +127,10 @@ fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String>
     }
     let asked = RequestedKnobs::read(&tune.knobs).map_err(|error| error.to_string())?;
     let host = Host::here();
-    let cpus =
-        Some(&tune.cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse::<CpuList>()).transpose();
-    let cpus = cpus.map_err(|error| error.to_string())?;
-    let running = Running { cpus: cpus.unwrap_or_else(|| running.cpus.clone()), ..running.clone() };
+    let mut running = running.clone();
+    if !tune.cpus.is_empty() {
+        running.cpus = tune.cpus.parse::<CpuList>().map_err(|error| error.to_string())?;
+    }
     asked.plan(&host, &subject(session, tune, &running, &host)).map_err(|error| error.to_string())
 }
 

@@ -1,13 +1,14 @@
 //! Services that agents on other machines run: the coordinator's side.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::{AgentConfig, Serve, Tenant, Tune, Watch};
-use app::{Addresses, Elsewhere, StartReport, Watch as Asked};
+use app::{Addresses, Elsewhere, PeopleSet, StartReport, Watch as Asked};
 use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
 
+use super::locked;
 use crate::{Error, Files, ServerOptions, SetFiles, TargetName};
 
 /// The time limit for a server to start on another machine; other forms take longer than bare ones.
@@ -32,7 +33,7 @@ impl Machines {
     ///
     /// Errors: there are several, or none.
     pub(super) fn only_session(&self) -> Result<SharedTenant, Error> {
-        match &self.sessions.lock().unwrap_or_else(PoisonError::into_inner)[..] {
+        match &locked(&self.sessions)[..] {
             [one] => Ok(Arc::clone(one)),
             all => Err(Error::refused(format!(
                 "knobs of a server's machine are for one agent that runs all services, and there are {}; leave them out",
@@ -57,7 +58,7 @@ impl Machines {
             let tenant = Tenant::open(&AgentConfig::of(&self.credentials, vec![agent.into()])?)?;
             let name = tenant.label().to_owned();
             let tenant = Arc::new(Mutex::new(tenant));
-            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&tenant));
+            locked(&self.sessions).push(Arc::clone(&tenant));
             let serve = Serve { spec, connections, services, called: String::new() };
             Ok(Tenanted { name, tenant, serve, begun: false })
         };
@@ -86,10 +87,6 @@ pub(super) fn tune(
 ) -> Result<String, agent::Error> {
     let device = device.unwrap_or_default().into();
     locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device, ..Tune::default() })
-}
-
-fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
-    tenant.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The specification that an agent gets for a server: the part of its target that concerns these services, and the files of its workload.
@@ -135,15 +132,17 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
         ..Spec::default()
     };
     match &options.files {
-        Some(Files::Set { files: SetFiles::Web(files), seed, place }) => {
+        Some(Files::Set { files, seed, place }) => {
             spec.target.files_in = place.clone();
-            let web = Web { files: Some(files.clone()), files_seed: *seed, ..Web::default() };
-            spec.workload = Workload::Web(Box::new(web));
-        }
-        Some(Files::Set { files: SetFiles::Videos(videos), seed, place }) => {
-            spec.target.files_in = place.clone();
-            let video = Video { videos: *videos, videos_seed: *seed, ..Video::default() };
-            spec.workload = Workload::Video(Box::new(video));
+            let files_seed = *seed;
+            spec.workload = match files.clone() {
+                SetFiles::Web(files) => {
+                    Workload::Web(Box::new(Web { files: Some(files), files_seed, ..Web::default() }))
+                }
+                SetFiles::Videos(videos) => {
+                    Workload::Video(Box::new(Video { videos, videos_seed: files_seed, ..Video::default() }))
+                }
+            };
         }
         Some(Files::Folder(folder)) => {
             return Err(Error::refused(format!(
@@ -152,14 +151,17 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
                 folder.display()
             )));
         }
-        None if options.people.is_some() => {
-            let users = options.people.map_or((0, 0), |people| (people.users, people.seed));
-            let social = Social { users: Users(users.0), users_seed: users.1, ..Social::default() };
-            spec.workload = Workload::Social(Box::new(social));
-        }
         None => {
-            let usual = crate::workloads(name)?.first().copied().and_then(Workload::named);
-            spec.workload = usual.unwrap_or_default();
+            spec.workload = match options.people {
+                Some(PeopleSet { users, seed }) => {
+                    let social = Social { users: Users(users), users_seed: seed, ..Social::default() };
+                    Workload::Social(Box::new(social))
+                }
+                None => {
+                    let usual = crate::workloads(name)?.first().copied().and_then(Workload::named);
+                    usual.unwrap_or_default()
+                }
+            };
         }
     }
     Ok(spec)

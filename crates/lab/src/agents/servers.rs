@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune, Watch};
@@ -15,6 +15,7 @@ use spec::{Cpus, Spec, Target, Workload};
 use units::{Nanos, Time};
 
 use super::host_knobs::{HostKnobs, Running, allowed};
+use super::locked;
 use crate::{
     Files, FilesPlace, Looks, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus,
 };
@@ -195,12 +196,12 @@ impl Servers for AgentServers {
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
         let knobs = allowed(self.knobs.as_ref())?;
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
+        let running = locked(&self.running).get(&session).cloned();
         knobs.tune(session, tune, &running.unwrap_or_default())
     }
 
     fn leave(&self, session: u64) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        locked(&self.running).remove(&session);
         self.knobs.iter().for_each(|knobs| knobs.leave(session));
     }
 }
@@ -228,14 +229,13 @@ impl KeptServer {
     /// Has knobs act on the processes that serve now.
     fn note(&self) {
         let record = self.server.record();
-        let pids = self.server.pids();
         let running = Running {
             is_bare: record.form == Form::Bare.name(),
             cpus: record.cpus.iter().copied().collect(),
             folder: self.server.folder().map(PathBuf::from),
-            pids,
+            pids: self.server.pids(),
         };
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.session, running);
+        locked(&self.running).insert(self.session, running);
     }
 }
 

@@ -24,16 +24,10 @@ pub struct Claim {
     /// Parts of the claim that this machine does not measure, if the study derives its points from the machine.
     pub(super) absent: Vec<String>,
     pub(super) check: Check,
-    pub(super) examples: Examples,
-}
-
-/// Made-up figures of a claim's points, the same in all blocks: they show that the claim can hold, and that it can fail.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Examples {
-    /// Figures that reproduce it; empty if the file has none.
-    pub(super) reproduced: Vec<f64>,
-    /// Figures that differ from it; empty if the file has none.
-    pub(super) differs: Vec<f64>,
+    /// Made-up figures of its points, the same in all blocks, that show that it can hold; empty if the file has none.
+    pub(super) reproduced_by: Vec<f64>,
+    /// The same that show that it can fail.
+    pub(super) differs_by: Vec<f64>,
 }
 
 /// One point of the grid.
@@ -118,10 +112,8 @@ impl Claim {
             expected,
             absent: points.absent,
             check,
-            examples: Examples {
-                reproduced: section.numbers("reproduced-by")?,
-                differs: section.numbers("differs-by")?,
-            },
+            reproduced_by: section.numbers("reproduced-by")?,
+            differs_by: section.numbers("differs-by")?,
         };
         section.end()?;
         Ok(claim)
@@ -129,10 +121,9 @@ impl Claim {
 
     /// Whether such a run can judge it.
     pub(super) fn is_for(&self, effort: Effort) -> bool {
-        if self.efforts.is_empty() {
-            effort != Effort::Smoke
-        } else {
-            self.efforts.iter().any(|f| f == effort.words())
+        match self.efforts.is_empty() {
+            true => effort != Effort::Smoke,
+            false => self.efforts.iter().any(|name| name == effort.words()),
         }
     }
 }

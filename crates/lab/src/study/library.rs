@@ -242,7 +242,7 @@ mod tests {
                 // Reading judges the made-up figures.
                 let read = study.read(machine, &[]).unwrap_or_else(|error| panic!("{error}"));
                 for claim in read.claims {
-                    let [reproduced, differs] = [&claim.examples.reproduced, &claim.examples.differs];
+                    let [reproduced, differs] = [&claim.reproduced_by, &claim.differs_by];
                     let has_both = !reproduced.is_empty() && !differs.is_empty();
                     assert!(has_both, "{}: claim '{}' lacks made-up figures", study.folder, claim.id);
                     if claim.absent.is_empty() {

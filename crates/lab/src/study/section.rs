@@ -85,13 +85,11 @@ impl Section {
         example: &str,
     ) -> Result<Option<T>, DefinitionError> {
         let Some(value) = self.take(key) else { return Ok(None) };
-        let Value::String(text) = &value else {
+        let is_bare = |text: &&str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let Some(text) = value.as_str().map(str::trim).filter(|text| !is_bare(text)) else {
             return Err(self.wrong(key, &value, &format!("it with its unit, such as \"{example}\"")));
         };
-        if text.trim().chars().all(|c| c.is_ascii_digit() || c == '.') {
-            return Err(self.wrong(key, &value, &format!("it with its unit, such as \"{example}\"")));
-        }
-        text.trim().parse().map(Some).map_err(|e| DefinitionError(format!("{}: {e}", self.at(key))))
+        text.parse().map(Some).map_err(|e| DefinitionError(format!("{}: {e}", self.at(key))))
     }
 
     /// A share in per cent: `"70%"`.

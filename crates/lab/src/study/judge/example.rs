@@ -21,8 +21,8 @@ const BLOCKS: u32 = 10;
 pub(in super::super) fn check(study: &Definition) -> Result<(), DefinitionError> {
     for claim in study.claims.iter().filter(|claim| claim.absent.is_empty()) {
         let examples = [
-            ("reproduced-by", &claim.examples.reproduced, ClaimVerdict::Reproduced),
-            ("differs-by", &claim.examples.differs, ClaimVerdict::Differs),
+            ("reproduced-by", &claim.reproduced_by, ClaimVerdict::Reproduced),
+            ("differs-by", &claim.differs_by, ClaimVerdict::Differs),
         ];
         for (key, figures, expected) in examples.into_iter().filter(|(_, figures, _)| !figures.is_empty()) {
             let place = format!("claim '{}': {key}", claim.id);

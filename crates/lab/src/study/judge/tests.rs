@@ -1,7 +1,7 @@
 use results::study::{Cell, X};
 use results::{Invalid, Reason, Verdict};
 
-use super::super::claim::{Check, Examples, Spot};
+use super::super::claim::{Check, Spot};
 use super::super::summary::tests::{OVERLOADED, cells};
 use super::*;
 
@@ -15,7 +15,8 @@ fn claim(id: &str, check: Check) -> Claim {
         expected: ClaimVerdict::Reproduced,
         absent: Vec::new(),
         check,
-        examples: Examples::default(),
+        reproduced_by: Vec::new(),
+        differs_by: Vec::new(),
     }
 }
 
