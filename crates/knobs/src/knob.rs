@@ -11,7 +11,7 @@ mod frequency;
 mod irq;
 mod net;
 mod nic;
-mod quantity;
+pub(crate) mod quantity;
 mod queues;
 mod registers;
 mod system;

@@ -33,32 +33,38 @@ pub struct Skipped {
 ///
 /// Errors: the first knob that the host does not support, or that lacks its object.
 pub fn plan(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Vec<Action>, Error> {
-    check_names(knobs)?;
-    let mut planner = Planner::new(knobs, host, subject);
-    for knob in in_order(knobs) {
-        planner.add(knob)?;
-    }
-    Ok(planner.finish())
+    Ok(planned(knobs, host, subject, |_| false)?.actions)
 }
 
 /// The same for a list that is meant for many hosts: knobs that this one does not support are skipped and named.
 ///
 /// Errors: a knob lacks its object.
 pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Planned, Error> {
+    planned(knobs, host, subject, Error::is_unsupported)
+}
+
+fn planned(
+    knobs: &[Knob],
+    host: &Host,
+    subject: &Subject,
+    may_skip: fn(&Error) -> bool,
+) -> Result<Planned, Error> {
     check_names(knobs)?;
     let mut planner = Planner::new(knobs, host, subject);
     let mut skipped = Vec::new();
     for knob in in_order(knobs) {
         let before = planner.clone();
-        if let Err(error) = planner.add(knob) {
-            if !error.is_unsupported() {
-                return Err(error);
+        planner.knob = knob.to_string();
+        match knob.plan(&mut planner) {
+            Err(error) if may_skip(&error) => {
+                skipped.push(Skipped { knob: planner.knob, reason: error.to_string() });
+                planner = before;
             }
-            planner = before;
-            skipped.push(Skipped { knob: knob.to_string(), reason: error.to_string() });
+            done => done?,
         }
     }
-    Ok(Planned { actions: planner.finish(), skipped })
+    planner.actions.append(&mut planner.moves);
+    Ok(Planned { actions: planner.actions, skipped })
 }
 
 /// The order of application: as given, but a fixed clock before a knob that lowers its bound. With turbo off, a driver
@@ -110,16 +116,6 @@ impl<'a> Planner<'a> {
             made: BTreeSet::new(),
             classes: 0,
         }
-    }
-
-    fn add(&mut self, knob: &Knob) -> Result<(), Error> {
-        self.knob = knob.to_string();
-        knob.plan(self)
-    }
-
-    fn finish(mut self) -> Vec<Action> {
-        self.actions.append(&mut self.moves);
-        self.actions
     }
 
     pub(crate) fn unsupported(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::knob::quantity;
+
 /// How to find a value in the output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,6 +42,10 @@ pub enum Reading {
     },
 }
 
+/// Units of the rates that `tc` prints, in bits per second.
+const TC_RATES: &[(&str, u64)] =
+    &[("Tbit", 1_000_000_000_000), ("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("Kbit", 1_000), ("bit", 1)];
+
 /// The value of [`Reading::Spread`] for a table that was written by hand.
 pub(crate) const UNEVEN: &str = "uneven";
 
@@ -51,7 +57,7 @@ impl Reading {
             Reading::Rate { handle } => {
                 let words = tc_line(text, handle)?;
                 let at = words.iter().position(|word| *word == "rate")?;
-                Some(bits(words.get(at + 1)?)?.to_string())
+                Some(quantity::read(words.get(at + 1)?, TC_RATES)?.to_string())
             }
             Reading::Line { has } => {
                 let words =
@@ -104,25 +110,6 @@ impl Reading {
 fn tc_line<'a>(text: &'a str, handle: &str) -> Option<Vec<&'a str>> {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     lines.into_iter().find(|words| words.get(2) == Some(&handle))
-}
-
-/// Reads `1Gbit`, `9570Kbit`, `800bit`, as `tc` prints them.
-fn bits(text: &str) -> Option<u64> {
-    let number = text.strip_suffix("bit")?;
-    let scale = |c: char| match c {
-        'K' => Some(1e3),
-        'M' => Some(1e6),
-        'G' => Some(1e9),
-        'T' => Some(1e12),
-        _ => None,
-    };
-    let last = number.chars().last()?;
-    let (number, scale) = match scale(last) {
-        Some(scale) => (&number[..number.len() - 1], scale),
-        None => (number, 1.0),
-    };
-    let value = number.parse::<f64>().ok()? * scale;
-    (value >= 0.0 && value.is_finite()).then_some(value.round() as u64)
 }
 
 /// The queues of an indirection table, if entry i is i modulo their number; `None` inside: it is another table.
@@ -218,7 +205,8 @@ Filter: 100
 
     #[test]
     fn reads_rates() {
-        let check = |text: &str, expect: Option<u64>| assert_eq!(bits(text), expect, "{text}");
+        let check =
+            |text: &str, expect: Option<u64>| assert_eq!(quantity::read(text, TC_RATES), expect, "{text}");
         check("1Gbit", Some(1_000_000_000));
         check("800bit", Some(800));
         check("1500Kbit", Some(1_500_000));

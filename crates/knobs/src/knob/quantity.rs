@@ -17,7 +17,7 @@ pub(super) const PERCENT: &[(&str, u64)] = &[("%", 100)];
 /// Reads a decimal number with one of `units`; the result is a whole number of the smallest.
 ///
 /// Bounds: above 0 and below 2⁶³.
-pub(super) fn read(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+pub(crate) fn read(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(at);
     let unit = unit.trim();
