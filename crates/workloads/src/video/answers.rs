@@ -11,6 +11,7 @@ use crate::status::kind;
 use crate::video::beginning::{Beginning, declares_text};
 use crate::video::counts::Answers;
 use crate::video::library::{Ask, Library, Part, Watched};
+use crate::video::playlist::ByteRange;
 use crate::video::requests::Job;
 
 /// The state of an incomplete answer.
@@ -19,6 +20,12 @@ pub struct Wire {
     parser: ResponseParser,
     /// Whether an answer has begun, so that the expected content is known.
     begun: bool,
+    seen: Seen,
+}
+
+/// What has come of an answer.
+#[derive(Default)]
+struct Seen {
     /// `None` while the head is incomplete.
     head: Option<Begun>,
     /// Bytes of the body so far.
@@ -49,12 +56,6 @@ enum Content {
     Media(Beginning),
 }
 
-/// The checks of answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Judge {
-    pub(super) verify: Verify,
-}
-
 /// A request: its viewer, object and video.
 pub(super) struct Request<'a> {
     pub(super) library: &'a Library,
@@ -62,9 +63,10 @@ pub(super) struct Request<'a> {
     pub(super) ask: Ask,
     /// Whether the request asks the server to close the connection after it.
     pub(super) last: bool,
+    pub(super) verify: Verify,
 }
 
-impl Sink for Wire {
+impl Sink for Seen {
     fn head(&mut self, head: &Head<'_>) {
         let range = head.header("content-range").and_then(ContentRange::read);
         let is_text = head.header("content-type").is_some_and(declares_text);
@@ -83,54 +85,41 @@ impl Sink for Wire {
     }
 }
 
-impl Judge {
-    /// Reads on in the answer to a request.
-    pub(super) fn read(
-        &self,
-        request: &Request<'_>,
-        wire: &mut Wire,
-        bytes: &[u8],
-        counts: &mut Answers,
-    ) -> Parsed<Job> {
+impl Request<'_> {
+    /// Reads on in the answer.
+    pub(super) fn read(&self, wire: &mut Wire, bytes: &[u8], counts: &mut Answers) -> Parsed<Job> {
         if !std::mem::replace(&mut wire.begun, true) {
-            wire.content = self.content(request);
+            wire.seen.content = self.content();
         }
-        let mut parser = std::mem::take(&mut wire.parser);
-        let parse = parser.parse(Asked::Any, bytes, wire);
-        wire.parser = parser;
-        if let Some(head) = wire.head
-            && let Err(fault) = self.begins(request, head, wire.received)
+        let parse = wire.parser.parse(Asked::Any, bytes, &mut wire.seen);
+        if let Some(head) = wire.seen.head
+            && let Err(fault) = self.begins(head, wire.seen.received)
         {
             counts.answered += 1;
             return Parsed::Refused(fault);
         }
         parsed(parse, |response| {
-            counts.ended += u64::from(!response.keep_alive && !request.last);
+            counts.ended += u64::from(!response.keep_alive && !self.last);
             let then = if response.keep_alive { Then::End } else { Then::Close };
-            (self.outcome(request, wire, response, counts), then)
+            (self.outcome(wire, response, counts), then)
         })
     }
 
     /// The server has closed the connection, by which it may end an answer.
-    pub(super) fn closed(
-        &self,
-        request: &Request<'_>,
-        wire: &mut Wire,
-        counts: &mut Answers,
-    ) -> Option<Result<(), Fault>> {
+    pub(super) fn closed(&self, wire: &mut Wire, counts: &mut Answers) -> Option<Result<(), Fault>> {
         Some(match wire.parser.closed()? {
             Ok(response) => {
-                counts.ended += u64::from(!request.last);
-                self.outcome(request, wire, response, counts)
+                counts.ended += u64::from(!self.last);
+                self.outcome(wire, response, counts)
             }
-            Err(defect) => Err(cut_off(&path(request), defect)),
+            Err(defect) => Err(cut_off(&self.path(), defect)),
         })
     }
 
     /// The content to compare the body with.
-    fn content(&self, request: &Request<'_>) -> Content {
-        let Request { library, of, ask, .. } = *request;
-        match self.verify {
+    fn content(&self) -> Content {
+        let Request { library, of, ask, verify, .. } = *self;
+        match verify {
             Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
             Verify::Length if library.is_media(of, ask) => Content::Media(Beginning::default()),
             Verify::Length if matches!(ask, Ask::Chunk(_)) => Content::Counted,
@@ -145,8 +134,8 @@ impl Judge {
     /// Checks that the head describes the requested part, or has another status, whose body is read to its end.
     ///
     /// Errors: any other head, as the body would be useless at any length.
-    fn begins(&self, request: &Request<'_>, head: Begun, received: u64) -> Result<(), Fault> {
-        let Part { range: asked, complete } = request.library.part(request.of, request.ask);
+    fn begins(&self, head: Begun, received: u64) -> Result<(), Fault> {
+        let Part { range: asked, complete } = self.library.part(self.of, self.ask);
         match (asked, head.status, head.range) {
             // A server without ranges, whose file is the requested part. Without a length the body decides.
             (Some(asked), 200, _)
@@ -154,105 +143,78 @@ impl Judge {
             {
                 Ok(())
             }
-            (Some(asked), 200, _) => {
-                let (first, last) = (asked.first, asked.last);
-                let detail = format!(
-                    "{} came whole (status 200), and the bytes from {first} to {last} were asked for",
-                    path(request)
-                );
-                Err(Fault::new("whole file", detail))
+            (Some(ByteRange { first, last }), 200, _) => {
+                let says =
+                    format!("came whole (status 200), and the bytes from {first} to {last} were asked for");
+                Err(self.fault("whole file", &says))
             }
             (Some(asked), 206, Some(ContentRange::Part { first, last, complete: of })) => {
                 if (first, last) != (asked.first, asked.last) {
-                    let detail = format!(
-                        "{} came with the bytes from {first} to {last}, and those from {} to {} were asked for",
-                        path(request),
-                        asked.first,
-                        asked.last
+                    let says = format!(
+                        "came with the bytes from {first} to {last}, and those from {} to {} were asked for",
+                        asked.first, asked.last
                     );
-                    return Err(Fault::new("wrong range", detail));
+                    return Err(self.fault("wrong range", &says));
                 }
                 match (of, complete) {
                     (Some(of), Some(complete)) if of != complete && self.verify != Verify::None => {
-                        let text =
-                            format!("{} is said to have {of} B in all, and has {complete}", path(request));
-                        Err(Fault::new("wrong length", text))
+                        let says = format!("is said to have {of} B in all, and has {complete}");
+                        Err(self.fault("wrong length", &says))
                     }
                     _ => Ok(()),
                 }
             }
-            (Some(_), 206, _) => {
-                let detail = format!("{} came as a part without saying which", path(request));
-                Err(Fault::new("no range", detail))
-            }
+            (Some(_), 206, _) => Err(self.fault("no range", "came as a part without saying which")),
             // All of it, as a part.
             (None, 206, Some(ContentRange::Part { first: 0, last, complete: Some(of) }))
                 if last + 1 == of =>
             {
                 Ok(())
             }
-            (None, 206, _) => {
-                let detail = format!("{} came as a part, and the whole was asked for", path(request));
-                Err(Fault::new("unasked range", detail))
-            }
+            (None, 206, _) => Err(self.fault("unasked range", "came as a part, and the whole was asked for")),
             _ => Ok(()),
         }
     }
 
     /// The verdict on a complete answer.
-    fn outcome(
-        &self,
-        request: &Request<'_>,
-        wire: &mut Wire,
-        response: Response,
-        counts: &mut Answers,
-    ) -> Result<(), Fault> {
-        let content = std::mem::take(&mut wire.content);
-        let is_text = wire.head.is_some_and(|head| head.is_text);
-        (wire.begun, wire.head, wire.received) = (false, None, 0);
+    fn outcome(&self, wire: &mut Wire, response: Response, counts: &mut Answers) -> Result<(), Fault> {
+        wire.begun = false;
+        let Seen { head, content, .. } = std::mem::take(&mut wire.seen);
         counts.answered += 1;
         counts.partial += u64::from(response.status == 206);
         if !response.is_success() {
-            let status = response.status;
-            let detail = format!("{} was answered with status {status}", path(request));
-            return Err(Fault::new(kind(status), detail));
+            let says = format!("was answered with status {}", response.status);
+            return Err(self.fault(kind(response.status), &says));
         }
         if self.verify == Verify::None {
             return Ok(());
         }
-        let checked = self.check(request, response, &content, is_text);
+        let checked = self.check(response, &content, head.is_some_and(|head| head.is_text));
         counts.verified += 1;
         counts.wrong += u64::from(checked.is_err());
         checked
     }
 
     /// Checks a body.
-    fn check(
-        &self,
-        request: &Request<'_>,
-        response: Response,
-        content: &Content,
-        is_text: bool,
-    ) -> Result<(), Fault> {
-        let Request { library, of, ask, .. } = *request;
+    fn check(&self, response: Response, content: &Content, is_text: bool) -> Result<(), Fault> {
+        let Request { library, of, ask, .. } = *self;
         let known = library.known(of, ask);
         let part = library.part(of, ask);
         let expect = part.range.map(|range| range.length()).or(known.map(|(length, _)| length));
         let expect = expect.or(part.complete);
         if let Some(expect) = expect.filter(|expect| *expect != response.body) {
-            let detail =
-                format!("{} came with {} B and should have {expect} B", path(request), response.body);
-            return Err(Fault::new("wrong length", detail));
+            let says = format!("came with {} B and should have {expect} B", response.body);
+            return Err(self.fault("wrong length", &says));
         }
         if response.body == 0 {
-            let detail = format!("{} came with 0 B (status {})", path(request), response.status);
-            return Err(Fault::new("empty answer", detail));
+            let says = format!("came with 0 B (status {})", response.status);
+            return Err(self.fault("empty answer", &says));
         }
         if let Content::Media(beginning) = content
             && let Some(page) = beginning.page(is_text)
         {
-            let detail = format!("{} came as text and not as media, beginning with '{page}'", path(request));
-            return Err(Fault::new("no media", detail));
+            let says = format!("came as text and not as media, beginning with '{page}'");
+            return Err(self.fault("no media", &says));
         }
         let same = match content {
             Content::Counted | Content::Media(_) => true,
@@ -262,21 +224,27 @@ impl Judge {
         if same {
             return Ok(());
         }
-        let detail = match ask {
-            Ask::Chunk(_) => {
-                format!("{} has the right length and another content than the set", path(request))
-            }
-            Ask::Index(_) => format!("{} is another playlist than before the load", path(request)),
-        };
-        Err(Fault::new("wrong content", detail))
+        Err(self.fault(
+            "wrong content",
+            match ask {
+                Ask::Chunk(_) => "has the right length and another content than the set",
+                Ask::Index(_) => "is another playlist than before the load",
+            },
+        ))
     }
-}
 
-#[cold]
-fn path(request: &Request<'_>) -> String {
-    let mut path = Vec::new();
-    request.library.append_path(request.of, request.ask, &mut path);
-    String::from_utf8_lossy(&path).into_owned()
+    /// The fault of an answer that `says` describes.
+    #[cold]
+    fn fault(&self, kind: &'static str, says: &str) -> Fault {
+        Fault::new(kind, format!("{} {says}", self.path()))
+    }
+
+    #[cold]
+    fn path(&self) -> String {
+        let mut path = Vec::new();
+        self.library.append_path(self.of, self.ask, &mut path);
+        String::from_utf8_lossy(&path).into_owned()
+    }
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use units::{Nanos, ParseError};
 
 use crate::places::put;
 use crate::unasked::of_http;
-use crate::video::answers::{Judge, Request, Wire};
+use crate::video::answers::{Request, Wire};
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
-use crate::video::counts::VideoCounts;
+use crate::video::counts::{Answers, VideoCounts};
 use crate::video::library::{Ask, Library, Videos, Watched};
 use crate::video::links::{Links, paced};
 use crate::video::session::{Rules, Session};
@@ -76,7 +76,6 @@ pub struct Video {
     audience: Audience,
     /// One for each server.
     templates: Vec<Template>,
-    judge: Judge,
     sessions: Vec<Session>,
     free: Vec<u32>,
     /// With `--bandwidth shape` the links, and each session's link.
@@ -99,7 +98,6 @@ impl Video {
             rules: Rules::new(config),
             audience: Audience::new(config, share.0, share.1)?,
             templates: templates(config),
-            judge: Judge { verify: config.verify },
             sessions: Vec::new(),
             free: Vec::new(),
             counts: VideoCounts::new(config.window),
@@ -130,6 +128,14 @@ impl Video {
             session.clone().over(&self.rules, &mut counts);
         }
         counts
+    }
+
+    /// The request of a job, and where its answer is counted.
+    fn asked(&mut self, job: Job) -> (Request<'_>, &mut Answers) {
+        let session = &self.sessions[job.session as usize];
+        let (library, of) = (&self.rules.library, session.viewer.watched);
+        let (ask, verify) = (session.ask(library), self.known.config.verify);
+        (Request { library, of, ask, last: job.last, verify }, &mut self.counts.answers)
     }
 
     fn write(&self, job: Job, out: &mut Vec<u8>) {
@@ -227,11 +233,8 @@ impl Workload for Video {
     }
 
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
-        let session = &self.sessions[job.session as usize];
-        let library = &self.rules.library;
-        let ask = session.ask(library);
-        let request = Request { library, of: session.viewer.watched, ask, last: job.last };
-        self.judge.read(&request, wire, bytes, &mut self.counts.answers)
+        let (request, counts) = self.asked(*job);
+        request.read(wire, bytes, counts)
     }
 
     fn unasked(&self, bytes: &[u8]) -> Unasked {
@@ -239,12 +242,8 @@ impl Workload for Video {
     }
 
     fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
-        let session = &self.sessions[job.session as usize];
-        let library = &self.rules.library;
-        let ask = session.ask(library);
-        let request = Request { library, of: session.viewer.watched, ask, last: job.last };
-        let outcome = self.judge.closed(&request, wire, &mut self.counts.answers)?;
-        Some((outcome, Then::Close))
+        let (request, counts) = self.asked(*job);
+        Some((request.closed(wire, counts)?, Then::Close))
     }
 
     fn step_ended(&mut self, job: &mut Job, ended: &StepEnd) -> Next {
@@ -261,7 +260,7 @@ impl Workload for Video {
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {
-        self.counts_at_the_end().list(self.judge.verify != Verify::None)
+        self.counts_at_the_end().list(self.known.config.verify != Verify::None)
     }
 
     fn distributions(&self) -> Vec<Distribution> {

@@ -35,14 +35,15 @@ fn chunk(chunk: u32, verify: Verify) -> Asked {
 /// whether the connection stays.
 fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers) {
     let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { of() };
-    let request = Request { library: &asked.library, of, ask: asked.ask, last: false };
-    let (judge, mut wire, mut counts) = (Judge { verify: asked.verify }, Wire::default(), Answers::default());
+    let Asked { library, ask, verify } = asked;
+    let request = Request { library, of, ask: *ask, last: false, verify: *verify };
+    let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let found =
         |outcome: Result<(), Fault>| outcome.err().map_or_else(String::new, |fault| fault.kind.into());
     let mut shown: Vec<u8> = Vec::new();
     for piece in bytes.chunks(step) {
         shown.extend_from_slice(piece);
-        match judge.read(&request, &mut wire, &shown, &mut counts) {
+        match request.read(&mut wire, &shown, &mut counts) {
             Parsed::Partial => {}
             Parsed::Used(used) => drop(shown.drain(..used)),
             Parsed::Done { outcome, then, .. } => {
@@ -52,7 +53,7 @@ fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers)
             Parsed::Garbage(_) => return ("garbage".into(), false, counts),
         }
     }
-    let closed = judge.closed(&request, &mut wire, &mut counts);
+    let closed = request.closed(&mut wire, &mut counts);
     (closed.map_or("closed".into(), found), false, counts)
 }
 
@@ -242,15 +243,13 @@ fn pages_and_nothing_are_no_segments() {
     let (.., counts) = answered(&segment(0), &with_body("200 OK", page), 1000);
     assert_eq!((counts.wrong, counts.verified), (1, 1));
     // Each answer on a connection is judged by itself.
-    let asked = segment(0);
-    let request =
-        Request { library: &asked.library, of: Watched { video: 0, rung: 0 }, ask: asked.ask, last: false };
-    let (judge, mut wire, mut counts) =
-        (Judge { verify: Verify::Length }, Wire::default(), Answers::default());
+    let Asked { library, ask, verify } = &segment(0);
+    let of = Watched { video: 0, rung: 0 };
+    let request = Request { library, of, ask: *ask, last: false, verify: *verify };
+    let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let mut kinds = Vec::new();
     for body in [&page[..], b"G\x40\x00\x10", page] {
-        let Parsed::Done { outcome, .. } =
-            judge.read(&request, &mut wire, &with_body("200 OK", body), &mut counts)
+        let Parsed::Done { outcome, .. } = request.read(&mut wire, &with_body("200 OK", body), &mut counts)
         else {
             panic!("it is whole")
         };
