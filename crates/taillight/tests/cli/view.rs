@@ -200,7 +200,7 @@ fn at_the_end_the_view_is_erased() {
 #[test]
 fn without_a_view_there_is_a_line_or_lines() {
     let (server, out) = (Served::canned(), TempDir::new().unwrap());
-    let mut terminal = Terminal::run(&mut load(&server, &out, "300ms", &["--no-live"]), 24, 100);
+    let mut terminal = Terminal::run(&mut load(&server, &out, "2s", &["--no-live"]), 24, 100);
     terminal.until("a line", Some(&is_line));
     assert!(matches!(terminal.end(), Some(0 | 75)), "{}", terminal.shows());
     let raw = String::from_utf8_lossy(&terminal.raw).into_owned();
