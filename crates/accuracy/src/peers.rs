@@ -41,7 +41,7 @@ const ACHIEVED: f64 = 0.99;
 pub(crate) struct Field {
     peers: &'static [Peer],
     /// Taillight's name of the load, with its options.
-    workload: &'static [&'static str],
+    workload: &'static str,
     /// The null server's arguments.
     server: &'static [&'static str],
     protocol: &'static str,
@@ -56,7 +56,7 @@ pub(crate) struct Field {
 /// Generators for memcached.
 pub(crate) const CACHES: Field = Field {
     peers: &CACHE_PEERS,
-    workload: &["cache", "--fill", "never"],
+    workload: "cache --fill never",
     server: &["--dialect", "memcached"],
     protocol: "memcached's protocol",
     asked: "gets of 200 B",
@@ -67,7 +67,7 @@ pub(crate) const CACHES: Field = Field {
 /// Generators for HTTP.
 pub(crate) const WEB: Field = Field {
     peers: &WEB_PEERS,
-    workload: &["web"],
+    workload: "web",
     server: &["--dialect", "http", "--value-size", "4096"],
     protocol: "HTTP",
     asked: "pages of 4 KiB",
@@ -113,6 +113,7 @@ impl Load {
             ("{each}", each.to_string()),
             ("{calls}", (each * self.seconds).to_string()),
             ("{seconds}", self.seconds.to_string()),
+            ("{seed}", self.seed.to_string()),
             // The first ten seconds of wrk2 are its own calibration, and do not count.
             ("{calibrated}", (self.seconds + 10).to_string()),
             ("{folder}", self.folder.display().to_string()),
@@ -243,19 +244,17 @@ struct PeerRun {
 }
 
 fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<PeerRun> {
-    let file = load.folder.join("trial.json");
+    let words = format!(
+        "load {} --target {{server}} --rate {{rps}} --connections {{connections}} --window {{seconds}}s --seed {{seed}} \
+         --cpus {cpu} --trial {{folder}}/trial.json",
+        field.workload
+    );
     let exe = std::env::current_exe().context("this program's own file is not known")?;
-    let spec = Spec::new("taillight", exe)
-        .arg("load")
-        .args(field.workload.iter().copied())
-        .args(["--target", &load.server.to_string(), "--rate", &load.rps.to_string()])
-        .args(["--connections", &load.connections.to_string(), "--window", &format!("{}s", load.seconds)])
-        .args(["--seed", &load.seed.to_string(), "--cpus", &cpu.to_string()])
-        .args(["--trial".to_owned(), file.display().to_string()]);
+    let spec = Spec::new("taillight", exe).args(load.filled(&words));
     let command = shown(&spec, load);
     let spec = spec.args(["--server-pid", &load.pid.to_string()]);
     lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?;
-    let text = fs::read_to_string(&file).context("it wrote no result")?;
+    let text = fs::read_to_string(load.folder.join("trial.json")).context("it wrote no result")?;
     let trial: Trial = serde_json::from_str(&text).context("its result cannot be read")?;
     let times = &trial.all.response_time;
     let reported = Reported {

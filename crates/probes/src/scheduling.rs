@@ -117,7 +117,7 @@ pub(crate) fn open(
             disables: "how often threads moved to another processor".into(),
         });
     }
-    let waits = waits::Waits::open(&subject.pids).unwrap_or_else(|what| {
+    let waits = waits::Waits::open(&subject.pids, &[]).unwrap_or_else(|what| {
         missing.push(Missing {
             probe: "runqueue: distributions".into(),
             what,

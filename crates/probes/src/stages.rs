@@ -31,7 +31,7 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
             subject.ports.len()
         )));
     }
-    match kernel::Kernel::open(subject, kernel::Limits::default()) {
+    match kernel::Kernel::open(subject, kernel::CONNECTIONS) {
         Ok(kernel) => Ok(Box::new(kernel)),
         Err(error) => Err(missing(&crate::kernel::hint(&error))),
     }

@@ -49,13 +49,8 @@ impl TimedWaits {
 
 #[cfg(feature = "bpf")]
 impl Waits {
-    /// Loads the programs. Errors: the reason, with a hint.
-    pub(super) fn open(pids: &[u32]) -> Result<Waits, String> {
-        Waits::sized(pids, &[])
-    }
-
-    /// The same with tables of other sizes.
-    pub(super) fn sized(pids: &[u32], sizes: &[(&str, u32)]) -> Result<Waits, String> {
+    /// Loads the programs, with tables of other sizes. Errors: the reason, with a hint.
+    pub(super) fn open(pids: &[u32], sizes: &[(&str, u32)]) -> Result<Waits, String> {
         const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduling.bpf.o"));
         const ORDER: [&str; 5] =
             ["on_sys_exit", "on_sys_enter", "on_sched_switch", "on_sched_wakeup", "on_sched_wakeup_new"];
@@ -99,7 +94,7 @@ fn seen(programs: &Programs) -> libbpf_rs::Result<TimedWaits> {
 #[cfg(not(feature = "bpf"))]
 impl Waits {
     /// Fails, since this build lacks the feature.
-    pub(super) fn open(_: &[u32]) -> Result<Waits, String> {
+    pub(super) fn open(_: &[u32], _: &[(&str, u32)]) -> Result<Waits, String> {
         Err("a build with the feature `bpf`, and root".into())
     }
 

@@ -37,19 +37,8 @@ const OF_RINGS: usize = 5;
 /// Minimum number of connections that are validated against packets.
 const CHECKED: usize = 2;
 
-/// Capacities of the kernel's tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Concurrent connections.
-    pub connections: u32,
-}
-
-impl Default for Limits {
-    /// More than a server may open here with the usual limit of 4096 files. Cost: 0.9 KiB each.
-    fn default() -> Limits {
-        Limits { connections: 8192 }
-    }
-}
+/// Concurrent connections: more than a server may open here with the usual limit of 4096 files. Cost: 0.9 KiB each.
+pub(crate) const CONNECTIONS: u32 = 8192;
 
 /// The programs in the kernel, and the packet socket that validates them.
 pub(crate) struct Kernel {
@@ -71,11 +60,11 @@ struct KernelCounts {
 }
 
 impl Kernel {
-    /// Loads the programs, detached at first.
+    /// Loads the programs, detached at first, with a table of this many connections.
     ///
     /// Errors: this user lacks the privilege, or the kernel lacks a required feature.
-    pub(crate) fn open(subject: &Subject, limits: Limits) -> libbpf_rs::Result<Kernel> {
-        let sizes = [("connections", limits.connections)];
+    pub(crate) fn open(subject: &Subject, connections: u32) -> libbpf_rs::Result<Kernel> {
+        let sizes = [("connections", connections)];
         let by_ring = subject.pids.iter().any(|pid| has_ring(*pid));
         let order = if by_ring { &ORDER[..] } else { &ORDER[OF_RINGS..] };
         let programs = Programs::load(PROGRAMS, order, &subject.pids, &sizes)?;

@@ -20,7 +20,7 @@ const TIMES: usize = 10;
 
 /// The programs on this process; `None`, with a message, if this user may not load any.
 fn programs(sizes: &[(&str, u32)]) -> Option<Waits> {
-    match Waits::sized(&[std::process::id()], sizes) {
+    match Waits::open(&[std::process::id()], sizes) {
         Ok(waits) => Some(waits),
         Err(why) if !may_load() => {
             println!("skipped: {why}");

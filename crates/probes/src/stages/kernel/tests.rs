@@ -216,10 +216,10 @@ fn seen_of(mut kernel: Kernel, address: SocketAddr, connections: usize, requests
 }
 
 /// The programs on this process and `address`; `None`, with a message, if this user may not load any.
-fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
+fn programs(address: SocketAddr, connections: u32) -> Option<Kernel> {
     let subject =
         Subject { pids: vec![std::process::id()], ports: vec![address.port()], ..Subject::default() };
-    match Kernel::open(&subject, limits) {
+    match Kernel::open(&subject, connections) {
         Ok(kernel) => Some(kernel),
         Err(error) if !may_load() => {
             println!("skipped: {}", hint(&error));
@@ -244,7 +244,7 @@ fn observe(plant: Plant) -> Option<Observed> {
 
 /// The same with a server that is already running.
 fn watched(plant: Plant, server: Server) -> Option<Observed> {
-    let kernel = programs(server.address, Limits::default());
+    let kernel = programs(server.address, CONNECTIONS);
     let mut sent = Vec::new();
     let seen = kernel.map(|mut kernel| {
         kernel.resume().unwrap();
@@ -333,7 +333,7 @@ fn serve_without_blocking() -> SocketAddr {
 #[test]
 fn sends_that_are_in_no_stage_are_told() {
     let address = serve_without_blocking();
-    let Some(mut kernel) = programs(address, Limits::default()) else { return };
+    let Some(mut kernel) = programs(address, CONNECTIONS) else { return };
     kernel.resume().unwrap();
     ask(Plant::LargeSend, address, 3);
     let mut record = Probes::default();
@@ -440,7 +440,7 @@ fn a_ring_is_followed_as_well() {
 #[test]
 fn a_ring_s_turns_are_told() {
     let Some(server) = serve_by_ring(Plant::Turns) else { return };
-    let kernel = programs(server.address, Limits::default());
+    let kernel = programs(server.address, CONNECTIONS);
     let seen = kernel.map(|mut kernel| {
         let mut streams = [(); 2].map(|()| TcpStream::connect(server.address).unwrap());
         kernel.resume().unwrap();
@@ -500,7 +500,7 @@ fn few_of_the_connections_are_checked_whatever_socket_listens() {
         };
         let port = listener.local_addr().unwrap().port();
         let to = SocketAddr::from(([127, 0, 0, 1], port));
-        let Some(kernel) = programs(to, Limits::default()) else { return };
+        let Some(kernel) = programs(to, CONNECTIONS) else { return };
         let _ends: Vec<_> =
             (0..100).map(|_| (TcpStream::connect(to).unwrap(), listener.accept().unwrap())).collect();
         assert!(kernel.mask() >= 7, "{address}: {}", kernel.mask());
@@ -511,7 +511,7 @@ fn few_of_the_connections_are_checked_whatever_socket_listens() {
 fn lost_requests_are_never_passed_over() {
     // A table with room for four of a hundred connections.
     let server = serve(Plant::Nothing);
-    let kernel = programs(server.address, Limits { connections: 4 });
+    let kernel = programs(server.address, 4);
     let seen = kernel.map(|kernel| seen_of(kernel, server.address, 100, 3));
     server.stop.store(true, Ordering::Relaxed);
     server.thread.join().unwrap();
@@ -529,8 +529,8 @@ fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
     let check = |connections: usize, requests: usize, reason: &str| {
         let server = serve(Plant::Nothing);
         let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
-        let seen = programs(server.address, Limits::default()).map(|_| {
-            let kernel = Kernel::open(&subject, Limits::default()).unwrap();
+        let seen = programs(server.address, CONNECTIONS).map(|_| {
+            let kernel = Kernel::open(&subject, CONNECTIONS).unwrap();
             seen_of(kernel, server.address, connections, requests)
         });
         server.stop.store(true, Ordering::Relaxed);
@@ -549,7 +549,7 @@ fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
 #[test]
 fn a_server_without_epoll_is_not_taken_for_one_without_requests() {
     let address = serve_by_reads();
-    let Some(mut kernel) = programs(address, Limits::default()) else { return };
+    let Some(mut kernel) = programs(address, CONNECTIONS) else { return };
     kernel.resume().unwrap();
     ask(Plant::Nothing, address, 200);
     let mut record = Probes::default();
@@ -562,7 +562,7 @@ fn a_server_without_epoll_is_not_taken_for_one_without_requests() {
 #[test]
 fn a_slot_ends_while_requests_go_on() {
     let server = serve(Plant::Nothing);
-    let Some(mut kernel) = programs(server.address, Limits::default()) else {
+    let Some(mut kernel) = programs(server.address, CONNECTIONS) else {
         server.stop.store(true, Ordering::Relaxed);
         drop(server.thread.join());
         return;
