@@ -11,7 +11,6 @@ import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
 import movies.idl.CastInfo;
-import movies.idl.Chassis;
 import movies.idl.Person;
 import movies.idl.Refused;
 
@@ -19,8 +18,7 @@ import movies.idl.Refused;
 public final class CastInfoHandler extends Handler implements CastInfo.Iface {
     private final Documents persons;
 
-    public CastInfoHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public CastInfoHandler(Store store, Cache cache) {
         persons = new Documents(store, cache, "persons", id -> "person:" + id);
     }
 

@@ -12,7 +12,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Info;
 import movies.idl.MovieInfo;
@@ -22,8 +21,7 @@ import movies.idl.Refused;
 public final class MovieInfoHandler extends Handler implements MovieInfo.Iface {
     private final Documents movies;
 
-    public MovieInfoHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public MovieInfoHandler(Store store, Cache cache) {
         movies = new Documents(store, cache, "movies", id -> "info:" + id);
     }
 

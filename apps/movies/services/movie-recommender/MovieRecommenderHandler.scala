@@ -5,10 +5,10 @@ import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
 import movies.chassis.{Checks, Handler, Store}
-import movies.idl.{Chassis, Code, MovieRecommender, Refused}
+import movies.idl.{Code, MovieRecommender, Refused}
 
 /** Which films are like one, by the newest factors. */
-final class MovieRecommenderHandler(process: Chassis.Iface, store: Store, factors: () => Factors) extends Handler(process) with MovieRecommender.Iface {
+final class MovieRecommenderHandler(store: Store, factors: () => Factors) extends Handler with MovieRecommender.Iface {
 
   override def like(user: Long, movie: Long, n: Int): JList[JLong] = {
     Checks.range("user", user, 0, Long.MaxValue)

@@ -6,7 +6,6 @@ import movies.chassis.Checks;
 import movies.chassis.Handler;
 import movies.chassis.ReviewLists;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.MovieReview;
 import movies.idl.UpdateMovie;
 import org.apache.thrift.TException;
@@ -16,8 +15,7 @@ public final class MovieReviewHandler extends Handler implements MovieReview.Ifa
     private final ReviewLists lists;
     private final UpdateMovie.Iface updateMovie;
 
-    public MovieReviewHandler(Chassis.Iface process, Store store, Cache cache, UpdateMovie.Iface updateMovie) {
-        super(process);
+    public MovieReviewHandler(Store store, Cache cache, UpdateMovie.Iface updateMovie) {
         lists = new ReviewLists(store, cache, "movie_reviews", "mr");
         this.updateMovie = updateMovie;
     }

@@ -15,7 +15,6 @@ import movies.chassis.Store;
 import movies.idl.Account;
 import movies.idl.Balance;
 import movies.idl.Charge;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Refused;
 import movies.idl.RentMovie;
@@ -45,9 +44,7 @@ public final class RentMovieHandler extends Handler implements RentMovie.Iface {
     private final UserAuth.Iface userAuth;
     private final SignedAddress addresses;
 
-    public RentMovieHandler(
-            Chassis.Iface process, Store store, Videos.Iface videos, UserAuth.Iface userAuth, SignedAddress addresses) {
-        super(process);
+    public RentMovieHandler(Store store, Videos.Iface videos, UserAuth.Iface userAuth, SignedAddress addresses) {
         this.store = store;
         this.videos = videos;
         this.userAuth = userAuth;

@@ -7,7 +7,6 @@ import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.ReviewLists;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Refused;
 import movies.idl.UserReview;
 
@@ -18,8 +17,7 @@ public final class UserReviewHandler extends Handler implements UserReview.Iface
     private final Store store;
     private final ReviewLists lists;
 
-    public UserReviewHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public UserReviewHandler(Store store, Cache cache) {
         this.store = store;
         lists = new ReviewLists(store, cache, "user_reviews", "ur");
     }

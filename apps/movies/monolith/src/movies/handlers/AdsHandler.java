@@ -8,7 +8,6 @@ import movies.chassis.Checks;
 import movies.chassis.Handler;
 import movies.idl.Ad;
 import movies.idl.Ads;
-import movies.idl.Chassis;
 import movies.idl.Refused;
 
 /** Picks advertisements: first those in the film's genre, among them the best match for the user. */
@@ -31,8 +30,7 @@ public final class AdsHandler extends Handler implements Ads.Iface {
     private final Map<Long, String> genres;
 
     /** `model`, `tastes`: the newest. `genres`: of films. */
-    public AdsHandler(Chassis.Iface process, Supplier<Advertisements> model, Tastes tastes, Map<Long, String> genres) {
-        super(process);
+    public AdsHandler(Supplier<Advertisements> model, Tastes tastes, Map<Long, String> genres) {
         this.model = model;
         this.tastes = tastes;
         this.genres = genres;

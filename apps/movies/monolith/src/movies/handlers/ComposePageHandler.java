@@ -50,7 +50,6 @@ public final class ComposePageHandler extends Handler implements ComposePage.Ifa
     private final Sources sources;
 
     public ComposePageHandler(Service service, Sources sources) {
-        super(service);
         this.service = service;
         this.sources = sources;
     }

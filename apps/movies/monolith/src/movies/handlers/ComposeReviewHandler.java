@@ -5,7 +5,6 @@ import java.util.concurrent.TimeUnit;
 import movies.chassis.Clock;
 import movies.chassis.Handler;
 import movies.chassis.Later;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.ComposeReview;
 import movies.idl.MovieReview;
@@ -34,12 +33,7 @@ public final class ComposeReviewHandler extends Handler implements ComposeReview
 
     /** `settledAt`: from when on it takes parts. Units: ns of CLOCK_MONOTONIC. */
     public ComposeReviewHandler(
-            Chassis.Iface process,
-            ReviewStorage.Iface storage,
-            MovieReview.Iface movieReview,
-            UserReview.Iface userReview,
-            long settledAt) {
-        super(process);
+            ReviewStorage.Iface storage, MovieReview.Iface movieReview, UserReview.Iface userReview, long settledAt) {
         this.storage = storage;
         this.movieReview = movieReview;
         this.userReview = userReview;

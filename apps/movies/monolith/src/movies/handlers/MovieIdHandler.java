@@ -11,7 +11,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.ComposeReview;
 import movies.idl.MovieIdService;
@@ -25,8 +24,7 @@ public final class MovieIdHandler extends Handler implements MovieIdService.Ifac
     private final Documents titles;
     private final ComposeReview.Iface reviews;
 
-    public MovieIdHandler(Chassis.Iface process, Store store, Cache cache, ComposeReview.Iface reviews) {
-        super(process);
+    public MovieIdHandler(Store store, Cache cache, ComposeReview.Iface reviews) {
         titles = new Documents(store, cache, "titles", title -> "title:" + sha1(title));
         this.reviews = reviews;
     }

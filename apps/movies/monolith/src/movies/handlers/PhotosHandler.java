@@ -9,7 +9,6 @@ import movies.chassis.Checks;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Photos;
 import movies.idl.Refused;
 
@@ -17,8 +16,7 @@ import movies.idl.Refused;
 public final class PhotosHandler extends Handler implements Photos.Iface {
     private final Pictures pictures;
 
-    public PhotosHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public PhotosHandler(Store store, Cache cache) {
         pictures = new Pictures(store, cache);
     }
 

@@ -6,7 +6,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Plot;
 import movies.idl.Refused;
@@ -15,8 +14,7 @@ import movies.idl.Refused;
 public final class PlotHandler extends Handler implements Plot.Iface {
     private final Documents plots;
 
-    public PlotHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public PlotHandler(Store store, Cache cache) {
         plots = new Documents(store, cache, "plots", id -> "plot:" + id);
     }
 

@@ -6,7 +6,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Rating;
 import movies.idl.RatingService;
 
@@ -17,8 +16,7 @@ public final class RatingHandler extends Handler implements RatingService.Iface 
 
     private final Documents ratings;
 
-    public RatingHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public RatingHandler(Store store, Cache cache) {
         ratings = new Documents(store, cache, "ratings", id -> "rating:" + id, KEPT_S);
     }
 

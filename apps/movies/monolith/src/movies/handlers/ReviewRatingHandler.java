@@ -2,7 +2,6 @@ package movies.handlers;
 
 import movies.chassis.Checks;
 import movies.chassis.Handler;
-import movies.idl.Chassis;
 import movies.idl.ComposeReview;
 import movies.idl.Part;
 import movies.idl.PartKind;
@@ -13,8 +12,7 @@ import org.apache.thrift.TException;
 public final class ReviewRatingHandler extends Handler implements ReviewRating.Iface {
     private final ComposeReview.Iface reviews;
 
-    public ReviewRatingHandler(Chassis.Iface process, ComposeReview.Iface reviews) {
-        super(process);
+    public ReviewRatingHandler(ComposeReview.Iface reviews) {
         this.reviews = reviews;
     }
 

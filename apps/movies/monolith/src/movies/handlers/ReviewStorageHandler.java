@@ -11,7 +11,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Refused;
 import movies.idl.Review;
@@ -24,8 +23,7 @@ public final class ReviewStorageHandler extends Handler implements ReviewStorage
     private final Store store;
     private final Documents reviews;
 
-    public ReviewStorageHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public ReviewStorageHandler(Store store, Cache cache) {
         this.store = store;
         reviews = new Documents(store, cache, TABLE, id -> "review:" + id);
     }

@@ -3,7 +3,6 @@ package movies.handlers;
 import java.util.List;
 import movies.chassis.Checks;
 import movies.chassis.Handler;
-import movies.idl.Chassis;
 import movies.idl.MovieReview;
 import movies.idl.Review;
 import movies.idl.ReviewStorage;
@@ -15,8 +14,7 @@ public final class ReviewsHandler extends Handler implements Reviews.Iface {
     private final MovieReview.Iface lists;
     private final ReviewStorage.Iface storage;
 
-    public ReviewsHandler(Chassis.Iface process, MovieReview.Iface lists, ReviewStorage.Iface storage) {
-        super(process);
+    public ReviewsHandler(MovieReview.Iface lists, ReviewStorage.Iface storage) {
         this.lists = lists;
         this.storage = storage;
     }

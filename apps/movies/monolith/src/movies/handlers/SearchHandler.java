@@ -5,7 +5,6 @@ import java.util.List;
 import movies.chassis.Checks;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
-import movies.idl.Chassis;
 import movies.idl.Hit;
 import movies.idl.Hits;
 import movies.idl.Refused;
@@ -18,8 +17,7 @@ public final class SearchHandler extends Handler implements Search.Iface {
 
     private final FilmIndex films;
 
-    public SearchHandler(Chassis.Iface process, FilmIndex films) {
-        super(process);
+    public SearchHandler(FilmIndex films) {
         this.films = films;
     }
 

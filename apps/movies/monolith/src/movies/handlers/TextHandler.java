@@ -5,7 +5,6 @@ import java.text.Normalizer;
 import java.util.regex.Pattern;
 import movies.chassis.Checks;
 import movies.chassis.Handler;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.ComposeReview;
 import movies.idl.Part;
@@ -27,8 +26,7 @@ public final class TextHandler extends Handler implements Text.Iface {
 
     private final ComposeReview.Iface reviews;
 
-    public TextHandler(Chassis.Iface process, ComposeReview.Iface reviews) {
-        super(process);
+    public TextHandler(ComposeReview.Iface reviews) {
         this.reviews = reviews;
     }
 

@@ -6,7 +6,6 @@ import movies.chassis.Cache;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Refused;
 import movies.idl.Thumbnail;
@@ -15,8 +14,7 @@ import movies.idl.Thumbnail;
 public final class ThumbnailHandler extends Handler implements Thumbnail.Iface {
     private final Pictures pictures;
 
-    public ThumbnailHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public ThumbnailHandler(Store store, Cache cache) {
         pictures = new Pictures(store, cache);
     }
 

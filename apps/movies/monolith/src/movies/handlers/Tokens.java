@@ -9,6 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
+import movies.chassis.Failure;
+import movies.chassis.Store;
 import movies.idl.Code;
 import movies.idl.Refused;
 
@@ -41,6 +43,13 @@ public final class Tokens {
         if (ended != null) {
             throw new Refused(Code.UNAUTHORIZED, "the token was ended by a log-out; log in again");
         }
+    }
+
+    /** The token's user. Errors: `Refused` if it is invalid, has expired, or a log-out has ended it. */
+    long user(String token, Store store) throws Refused, Failure {
+        long user = user(token);
+        checkIsAlive(store.get("ended", id(token)));
+        return user;
     }
 
     /** The token's user. Errors: `Refused` if it is invalid or has expired. */

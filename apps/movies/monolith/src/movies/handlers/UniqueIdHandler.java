@@ -2,7 +2,6 @@ package movies.handlers;
 
 import java.util.function.LongSupplier;
 import movies.chassis.Handler;
-import movies.idl.Chassis;
 import movies.idl.ComposeReview;
 import movies.idl.Part;
 import movies.idl.PartKind;
@@ -14,8 +13,7 @@ public final class UniqueIdHandler extends Handler implements UniqueId.Iface {
     private final LongSupplier ids;
     private final ComposeReview.Iface reviews;
 
-    public UniqueIdHandler(Chassis.Iface process, LongSupplier ids, ComposeReview.Iface reviews) {
-        super(process);
+    public UniqueIdHandler(LongSupplier ids, ComposeReview.Iface reviews) {
         this.ids = ids;
         this.reviews = reviews;
     }

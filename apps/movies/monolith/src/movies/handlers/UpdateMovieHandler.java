@@ -5,7 +5,6 @@ import movies.chassis.Checks;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Refused;
 import movies.idl.UpdateMovie;
 
@@ -31,8 +30,7 @@ public final class UpdateMovieHandler extends Handler implements UpdateMovie.Ifa
     private final Store store;
     private final Cache cache;
 
-    public UpdateMovieHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public UpdateMovieHandler(Store store, Cache cache) {
         this.store = store;
         this.cache = cache;
     }

@@ -8,7 +8,6 @@ import movies.chassis.Handler;
 import movies.chassis.Store;
 import movies.idl.Balance;
 import movies.idl.Charge;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Refused;
 import movies.idl.UserAuth;
@@ -26,17 +25,14 @@ public final class UserAuthHandler extends Handler implements UserAuth.Iface {
     private final Store store;
     private final Tokens tokens;
 
-    public UserAuthHandler(Chassis.Iface process, Store store, Tokens tokens) {
-        super(process);
+    public UserAuthHandler(Store store, Tokens tokens) {
         this.store = store;
         this.tokens = tokens;
     }
 
     @Override
     public long check(String token) throws TException {
-        long user = tokens.user(token);
-        Tokens.checkIsAlive(store.get("ended", Tokens.id(token)));
-        return user;
+        return tokens.user(token, store);
     }
 
     @Override

@@ -45,7 +45,6 @@ public final class UserHandler extends Handler implements User.Iface {
     private final Passwords passwords;
 
     public UserHandler(Service service, Store store, ComposeReview.Iface reviews, Tokens tokens) throws ConfigError {
-        super(service);
         this.passwords = new Passwords(service.config);
         this.store = store;
         this.reviews = reviews;
@@ -141,9 +140,7 @@ public final class UserHandler extends Handler implements User.Iface {
 
     @Override
     public long check(String token) throws TException {
-        long user = tokens.user(token);
-        Tokens.checkIsAlive(store.get("ended", Tokens.id(token)));
-        return user;
+        return tokens.user(token, store);
     }
 
     /** The part of a review that says whose it is. */

@@ -14,7 +14,6 @@ import movies.chassis.Documents;
 import movies.chassis.Failure;
 import movies.chassis.Handler;
 import movies.chassis.Store;
-import movies.idl.Chassis;
 import movies.idl.Code;
 import movies.idl.Refused;
 import movies.idl.Rendition;
@@ -26,8 +25,7 @@ public final class VideosHandler extends Handler implements Videos.Iface {
     private final Store store;
     private final Cache cache;
 
-    public VideosHandler(Chassis.Iface process, Store store, Cache cache) {
-        super(process);
+    public VideosHandler(Store store, Cache cache) {
         this.store = store;
         this.cache = cache;
     }

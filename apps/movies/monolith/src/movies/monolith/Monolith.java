@@ -48,8 +48,8 @@ public final class Monolith implements Services.Callees {
         if (handler == null) {
             handler = switch (name) {
                 // Parts are lost only together with the request that they are of.
-                case "compose-review" -> Services.composeReview(service, this, Clock.now());
-                case "search" -> new SearchHandler(service, indexInMemory());
+                case "compose-review" -> Services.composeReview(this, Clock.now());
+                case "search" -> new SearchHandler(indexInMemory());
                 default -> Services.handler(name, service, this);
             };
             made.put(name, handler);

@@ -51,7 +51,7 @@ public final class Services {
     static Handler handler(String name, Service service, Callees callees) throws ConfigError, IOException {
         return switch (name) {
             case "ads" -> ads(service);
-            case "cast-info" -> new CastInfoHandler(service, service.store("movies"), service.cache("movies"));
+            case "cast-info" -> new CastInfoHandler(service.store("movies"), service.cache("movies"));
             case "compose-page" -> new ComposePageHandler(
                     service,
                     new ComposePageHandler.Sources(
@@ -64,36 +64,33 @@ public final class Services {
                             callees.of("photos", Photos.Iface.class),
                             callees.of("videos", Videos.Iface.class),
                             callees.of("movie-recommender", MovieRecommender.Iface.class)));
-            case "compose-review" -> composeReview(service, callees, service.settle(ComposeReviewHandler.SETTLE_NS));
-            case "movie-id" ->
-                    new MovieIdHandler(service, service.store("movies"), service.cache("movies"), composeReview(callees));
-            case "movie-info" -> new MovieInfoHandler(service, service.store("movies"), service.cache("movies"));
-            case "movie-recommender" -> new MovieRecommenderHandler(service, service.store("users"), factors(service)::value);
+            case "compose-review" -> composeReview(callees, service.settle(ComposeReviewHandler.SETTLE_NS));
+            case "movie-id" -> new MovieIdHandler(service.store("movies"), service.cache("movies"), reviews(callees));
+            case "movie-info" -> new MovieInfoHandler(service.store("movies"), service.cache("movies"));
+            case "movie-recommender" -> new MovieRecommenderHandler(service.store("users"), factors(service)::value);
             case "movie-review" -> new MovieReviewHandler(
-                    service, service.store("reviews"), service.cache("reviews"), callees.of("update-movie", UpdateMovie.Iface.class));
-            case "photos" -> new PhotosHandler(service, service.store("movies"), service.cache("movies"));
-            case "plot" -> new PlotHandler(service, service.store("movies"), service.cache("movies"));
-            case "rating" -> new RatingHandler(service, service.store("movies"), service.cache("movies"));
+                    service.store("reviews"), service.cache("reviews"), callees.of("update-movie", UpdateMovie.Iface.class));
+            case "photos" -> new PhotosHandler(service.store("movies"), service.cache("movies"));
+            case "plot" -> new PlotHandler(service.store("movies"), service.cache("movies"));
+            case "rating" -> new RatingHandler(service.store("movies"), service.cache("movies"));
             case "rent-movie" -> new RentMovieHandler(
-                    service,
                     service.store("users"),
                     callees.of("videos", Videos.Iface.class),
                     callees.of("user-auth", UserAuth.Iface.class),
                     new SignedAddress(service.config.neededSecret()));
-            case "review-rating" -> new ReviewRatingHandler(service, composeReview(callees));
-            case "review-storage" -> new ReviewStorageHandler(service, service.store("reviews"), service.cache("reviews"));
+            case "review-rating" -> new ReviewRatingHandler(reviews(callees));
+            case "review-storage" -> new ReviewStorageHandler(service.store("reviews"), service.cache("reviews"));
             case "reviews" -> new ReviewsHandler(
-                    service, callees.of("movie-review", MovieReview.Iface.class), callees.of("review-storage", ReviewStorage.Iface.class));
-            case "search" ->
-                    new SearchHandler(service, new FilmIndex(FSDirectory.open(service.config.neededData().resolve("index"))));
-            case "text" -> new TextHandler(service, composeReview(callees));
-            case "thumbnail" -> new ThumbnailHandler(service, service.store("movies"), service.cache("movies"));
-            case "unique-id" -> new UniqueIdHandler(service, new Ids(service.config.instance), composeReview(callees));
-            case "update-movie" -> new UpdateMovieHandler(service, service.store("movies"), service.cache("movies"));
-            case "user" -> new UserHandler(service, service.store("users"), composeReview(callees), tokens(service));
-            case "user-auth" -> new UserAuthHandler(service, service.store("users"), tokens(service));
-            case "user-review" -> new UserReviewHandler(service, service.store("users"), service.cache("users"));
-            case "videos" -> new VideosHandler(service, service.store("movies"), service.cache("movies"));
+                    callees.of("movie-review", MovieReview.Iface.class), callees.of("review-storage", ReviewStorage.Iface.class));
+            case "search" -> new SearchHandler(new FilmIndex(FSDirectory.open(service.config.neededData().resolve("index"))));
+            case "text" -> new TextHandler(reviews(callees));
+            case "thumbnail" -> new ThumbnailHandler(service.store("movies"), service.cache("movies"));
+            case "unique-id" -> new UniqueIdHandler(new Ids(service.config.instance), reviews(callees));
+            case "update-movie" -> new UpdateMovieHandler(service.store("movies"), service.cache("movies"));
+            case "user" -> new UserHandler(service, service.store("users"), reviews(callees), tokens(service));
+            case "user-auth" -> new UserAuthHandler(service.store("users"), tokens(service));
+            case "user-review" -> new UserReviewHandler(service.store("users"), service.cache("users"));
+            case "videos" -> new VideosHandler(service.store("movies"), service.cache("movies"));
             default -> throw new ConfigError("`" + name + "` is not a service in Java");
         };
     }
@@ -114,16 +111,15 @@ public final class Services {
         return new Api(service, services, tokens(service), service.limitOf("ads"));
     }
 
-    static ComposeReviewHandler composeReview(Service service, Callees callees, long settledAt) throws ConfigError, IOException {
+    static ComposeReviewHandler composeReview(Callees callees, long settledAt) throws ConfigError, IOException {
         return new ComposeReviewHandler(
-                service,
                 callees.of("review-storage", ReviewStorage.Iface.class),
                 callees.of("movie-review", MovieReview.Iface.class),
                 callees.of("user-review", UserReview.Iface.class),
                 settledAt);
     }
 
-    private static ComposeReview.Iface composeReview(Callees callees) throws ConfigError, IOException {
+    private static ComposeReview.Iface reviews(Callees callees) throws ConfigError, IOException {
         return callees.of("compose-review", ComposeReview.Iface.class);
     }
 
@@ -133,10 +129,7 @@ public final class Services {
                 new Newest<>(folder, ".ads", Advertisements::read, Advertisements.NONE, service.log);
         Newest<Factors> factors = factors(service);
         return new AdsHandler(
-                service,
-                model::value,
-                (user, movie) -> factors.value().row(user, movie),
-                Advertisements.genres(folder.resolve("catalogue.tsv")));
+                model::value, (user, movie) -> factors.value().row(user, movie), Advertisements.genres(folder.resolve("catalogue.tsv")));
     }
 
     private static Newest<Factors> factors(Service service) throws ConfigError {

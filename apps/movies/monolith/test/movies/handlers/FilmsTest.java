@@ -112,7 +112,7 @@ final class FilmsTest {
         Advertisements ads = Advertisements.read(model);
         Map<Long, String> genres = Advertisements.genres(file("catalogue.tsv", CATALOGUE));
         AdsHandler.Tastes tastes = (user, movie) -> user == 1 ? new float[] {1, 0} : user == 2 ? new float[] {0, 1} : new float[0];
-        AdsHandler handler = new AdsHandler(null, () -> ads, tastes, genres);
+        AdsHandler handler = new AdsHandler(() -> ads, tastes, genres);
         List<String> picked = List.of("1 2", "1 99", "2 1", "0 2").stream().map(one -> {
             String[] parts = one.split(" ");
             try {
@@ -133,7 +133,7 @@ final class FilmsTest {
         memory.bytes.put("p:1:0", new byte[] {1});
         memory.bytes.put("p:1:2", new byte[] {3});
         memory.cached.put("photo:1:1", new byte[] {2});
-        PhotosHandler photos = new PhotosHandler(null, memory, memory);
+        PhotosHandler photos = new PhotosHandler(memory, memory);
         List<ByteBuffer> expected = List.of(1, 2, 3).stream().map(one -> ByteBuffer.wrap(new byte[] {one.byteValue()})).toList();
         assertEquals(expected, photos.read(1, 4));
         assertEquals(List.of("p:1:0", "p:1:2", "p:1:3"), memory.asked);
@@ -146,7 +146,7 @@ final class FilmsTest {
     void titlesHaveTheKeysOfTheirLowerCase() throws TException {
         Memory memory = new Memory();
         memory.rows.put("titles amélie", "{\"movie\": 5}");
-        MovieIdHandler titles = new MovieIdHandler(null, memory, memory, new ComposeReviewHandler(null, null, null, null, 0));
+        MovieIdHandler titles = new MovieIdHandler(memory, memory, new ComposeReviewHandler(null, null, null, 0));
         assertEquals(5, titles.upload(42, "AMÉLIE"));
         assertEquals(List.of("amélie"), memory.asked);
         String cached = new String(memory.cached.values().iterator().next(), StandardCharsets.UTF_8);

@@ -104,7 +104,7 @@ final class Exchange {
         call(function);
     }
 
-    // The interface of a function is the handler's, which `Server` was made with.
+    // The interface of a function is the handler's, which `Server` was made with, or the one of every service.
     @SuppressWarnings({"unchecked", "rawtypes"})
     private void call(ProcessFunction function) throws TException {
         TBase arguments = function.getEmptyArgsInstance();
@@ -113,7 +113,7 @@ final class Exchange {
         TBase result = null;
         TApplicationException failure = null;
         try {
-            result = function.getResult(server.handler, arguments);
+            result = function.getResult(isOfChassis() ? server.service : server.handler, arguments);
         } catch (Failure known) {
             span.outcome = Outcome.of(known);
             failure = known;
