@@ -18,6 +18,8 @@ use reference_servers::null::{Dialect, NullServer, Service};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, CpuList, Nanos, Time};
 
+use crate::args::Typed;
+
 /// Run a server, bare, behind a bridge or in a container: Sphinx, memcached, NGINX, or any other application by its
 /// name, such as lighttpd, or by the path of a folder with an app.toml.
 #[derive(Args, Debug)]
@@ -52,7 +54,7 @@ enum Subject {
 #[derive(Args, Debug)]
 struct SphinxArgs {
     #[command(flatten)]
-    typed: around::TypedOptions,
+    typed: Typed,
     #[command(flatten)]
     options: sphinx::Options,
     #[command(flatten)]

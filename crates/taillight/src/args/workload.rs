@@ -1,38 +1,54 @@
-use std::collections::BTreeSet;
-
 use clap::builder::{OsStr, PossibleValue, PossibleValuesParser, Resettable, ValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use spec::Workload;
 use spec::workload::Kind;
 
 use crate::job::Setting;
 
-/// The names of the options that were typed, and not left to their defaults.
+/// The options that were typed, and not left to their defaults.
 ///
 /// It must be the first of the flattened arguments, because the others remove their values.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Typed(BTreeSet<String>);
+#[derive(Clone, Debug)]
+pub(crate) struct Typed(ArgMatches);
 
 impl Typed {
     /// Whether the option of this name was typed: `key-size`.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
+        let is_typed = |id: &str| self.0.value_source(id) == Some(ValueSource::CommandLine);
+        self.0.ids().any(|id| id.as_str().replace('_', "-") == name && is_typed(id.as_str()))
     }
 
-    /// The first of these options that was typed.
-    pub(crate) fn first_of(&self, command: &Command) -> Option<&str> {
-        let names = command.get_arguments().filter_map(|arg| arg.get_long());
-        let typed: Vec<&str> = names.collect();
-        self.0.iter().map(String::as_str).find(|name| typed.contains(name))
+    /// The first option of `command` that was typed.
+    pub(crate) fn first_of<'a>(&self, command: &'a Command) -> Option<&'a str> {
+        command.get_arguments().filter_map(Arg::get_long).find(|name| self.has(name))
+    }
+
+    /// The options of `command` that were typed, by their ids and names, each as it could have been typed.
+    pub(crate) fn words(&self, command: &Command) -> Vec<(String, String, Vec<String>)> {
+        let is_typed = |id: &str| self.has(&id.replace('_', "-"));
+        let typed = command.get_arguments().filter(|arg| is_typed(arg.get_id().as_str()));
+        let words = |arg: &Arg| {
+            let id = arg.get_id().as_str();
+            let name = arg.get_long().unwrap_or(id);
+            let words = match arg.get_action() {
+                ArgAction::SetTrue => vec![format!("--{name}")],
+                ArgAction::Count => vec![format!("--{name}"); self.0.get_count(id).into()],
+                _ => {
+                    let raw = self.0.get_raw(id).into_iter().flatten();
+                    raw.map(|value| format!("--{name}={}", value.to_string_lossy())).collect()
+                }
+            };
+            (id.to_owned(), name.to_owned(), words)
+        };
+        typed.map(words).collect()
     }
 }
 
 impl FromArgMatches for Typed {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
-        let typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-        Ok(Typed(matches.ids().filter(typed).map(|id| id.as_str().replace('_', "-")).collect()))
+        Ok(Typed(matches.clone()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use app::App;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Args, Command};
 use lab::{Restart, Server, ServerOptions, TargetName};
 use launch::{Form, Interrupt};
 use serde::Serialize;
 
+use crate::args::Typed;
 use crate::movies::build;
 use crate::shown::make_data;
 
@@ -65,97 +65,38 @@ const PLACES: [&str; 8] =
     ["port", "listen", "unix_socket", "udp_port", "tls_port", "resp_port", "pidfile", "daemon"];
 const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
 
-pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Around) -> Result<()> {
+pub(super) fn sphinx(given: &sphinx::Options, typed: &Typed, around: &Around) -> Result<()> {
     let config = given.resolve()?;
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();
     cpus.dedup();
-    let args = typed.words()?;
     let options = ServerOptions {
         threads: config.cpus.len(),
         memory: config.memory,
         connections: config.connections,
         cpus,
-        args,
+        args: words(typed)?,
         ..around.options()?
     };
     run(&TargetName::app("sphinx"), &options, around)
 }
 
-/// The options of Sphinx that were typed.
+/// The arguments of each instance.
 ///
-/// It must be the first of the flattened arguments, because the others remove their values.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TypedOptions(Vec<TypedOption>);
-
-#[derive(Clone, Debug)]
-struct TypedOption {
-    id: String,
-    name: String,
-    words: Vec<String>,
-}
-
-impl TypedOptions {
-    /// The arguments of each instance.
-    ///
-    /// Errors: an option that fixes the place of a single server.
-    fn words(&self) -> Result<Vec<String>> {
-        let kept = self.0.iter().filter(|option| !DIVIDED.contains(&option.id.as_str()));
-        let kept: Vec<&TypedOption> = kept.collect();
-        if let Some(place) = kept.iter().find(|option| PLACES.contains(&option.id.as_str())) {
-            let name = &place.name;
+/// Errors: an option that fixes the place of a single server.
+fn words(typed: &Typed) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for (id, name, words) in typed.words(&sphinx::Options::augment_args(Command::new("sphinx"))) {
+        if PLACES.contains(&id.as_str()) {
             bail!(
                 "--{name} says where one server is, but the form gives each instance its place; leave it out"
             );
         }
-        Ok(kept.iter().flat_map(|option| option.words.iter().cloned()).collect())
-    }
-}
-
-impl Args for TypedOptions {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
-    }
-}
-
-impl FromArgMatches for TypedOptions {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<TypedOptions, clap::Error> {
-        let command = sphinx::Options::augment_args(Command::new("sphinx"));
-        let mut options = Vec::new();
-        for arg in command.get_arguments() {
-            let id = arg.get_id().as_str();
-            if matches.value_source(id) == Some(ValueSource::CommandLine) {
-                let name = arg.get_long().unwrap_or(id);
-                options.push(TypedOption {
-                    id: id.into(),
-                    name: name.into(),
-                    words: typed(arg, name, matches),
-                });
-            }
-        }
-        Ok(TypedOptions(options))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = TypedOptions::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// An option as it could have been typed.
-fn typed(arg: &Arg, name: &str, matches: &ArgMatches) -> Vec<String> {
-    match arg.get_action() {
-        ArgAction::SetTrue => vec![format!("--{name}")],
-        ArgAction::Count => vec![format!("--{name}"); matches.get_count(arg.get_id().as_str()).into()],
-        _ => {
-            let raw = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
-            raw.map(|value| format!("--{name}={}", value.to_string_lossy())).collect()
+        if !DIVIDED.contains(&id.as_str()) {
+            all.extend(words);
         }
     }
+    Ok(all)
 }
 
 pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<()> {
@@ -247,6 +188,8 @@ fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
     #[test]
@@ -254,7 +197,7 @@ mod tests {
         let check = |line: &str, expect: Result<&str, &str>| {
             let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
             let matches = Around::augment_args(command).get_matches_from(line.split_whitespace());
-            let found = TypedOptions::from_arg_matches(&matches).unwrap().words();
+            let found = words(&Typed::from_arg_matches(&matches).unwrap());
             match expect {
                 Ok(words) => assert_eq!(found.unwrap().join(" "), words, "{line}"),
                 Err(says) => assert!(found.unwrap_err().to_string().contains(says), "{line}"),
