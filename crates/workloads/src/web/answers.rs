@@ -112,7 +112,7 @@ impl Seen {
 impl Judge {
     pub(super) fn new(config: &WebConfig) -> Judge {
         Judge {
-            asked: Judge::asked(config),
+            asked: if config.method.is_head() { Asked::Head } else { Asked::Any },
             verify: config.verify,
             may_be_encoded: config.has_header("accept-encoding"),
             may_be_part: config.has_header("range"),
@@ -191,7 +191,10 @@ impl Judge {
         let encoded = std::mem::take(&mut seen.encoded);
         counts.answered += 1;
         if !(200..300).contains(&response.status) {
-            return Err(not_a_success(pages, job, response, seen.location.take()));
+            let to = seen.location.take();
+            let to = to.map_or(String::new(), |to| format!(", a redirect to {to}: request that instead"));
+            let says = format!("was answered with status {}{to}", response.status);
+            return Err(fault(pages, job, kind(response.status), &says));
         }
         counts.successes += 1;
         if !self.verifies() || encoded {
@@ -207,39 +210,32 @@ impl Judge {
     /// Checks a body against its file.
     fn check(&self, pages: &Checked, job: Job, response: Whole, content: Option<u64>) -> Result<(), Fault> {
         let wrong_length = |expect: u64| {
-            let detail =
-                format!("{} came with {} B and should have {expect} B", path(pages, job), response.body);
-            Err(Fault::new("wrong length", detail))
+            let says = format!("came with {} B and should have {expect} B", response.body);
+            Err(fault(pages, job, "wrong length", &says))
         };
         let whole = pages.pages.length(job.page);
         if response.status == 206 && !self.may_be_part {
-            let detail = format!("{} came as a part, and the whole was asked for", path(pages, job));
-            return Err(Fault::new("unasked range", detail));
+            let says = "came as a part, and the whole was asked for";
+            return Err(fault(pages, job, "unasked range", says));
         }
         if response.status == 206 {
             // The part that the answer says it is, of a whole of the right length.
             return match response.range.map(|range| (range.length(), range.complete())) {
                 Some((Some(length), _)) if length != response.body => wrong_length(length),
                 Some((_, Some(complete))) if whole.is_some_and(|whole| whole != complete) => {
-                    let detail = format!("{} is said to have {complete} B in all", path(pages, job));
-                    Err(Fault::new("wrong length", detail))
+                    let says = format!("is said to have {complete} B in all");
+                    Err(fault(pages, job, "wrong length", &says))
                 }
                 Some(_) => Ok(()),
-                None => Err(Fault::new(
-                    "no range",
-                    format!("{} came as a part without saying which", path(pages, job)),
-                )),
+                None => Err(fault(pages, job, "no range", "came as a part without saying which")),
             };
         }
         match whole {
             Some(length) if length != response.body => wrong_length(length),
             _ => match (pages.checksums.get(job.page as usize), content) {
                 (Some(expect), Some(content)) if *expect != content => {
-                    let detail = format!(
-                        "{} has the right length and another content than the file set",
-                        path(pages, job)
-                    );
-                    Err(Fault::new("wrong content", detail))
+                    let says = "has the right length and another content than the file set";
+                    Err(fault(pages, job, "wrong content", says))
                 }
                 _ => Ok(()),
             },
@@ -247,11 +243,10 @@ impl Judge {
     }
 }
 
+/// The fault of an answer that `says` describes.
 #[cold]
-fn not_a_success(pages: &Checked, job: Job, response: Whole, location: Option<Box<str>>) -> Fault {
-    let status = response.status;
-    let to = location.map_or(String::new(), |to| format!(", a redirect to {to}: request that instead"));
-    Fault::new(kind(status), format!("{} was answered with status {status}{to}", path(pages, job)))
+fn fault(pages: &Checked, job: Job, kind: &'static str, says: &str) -> Fault {
+    Fault::new(kind, format!("{} {says}", path(pages, job)))
 }
 
 pub(super) fn path(pages: &Checked, job: Job) -> String {

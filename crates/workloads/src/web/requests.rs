@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use dist::{KeySampler, Purpose, Rng, Streams};
 use openloop::{Closed, Parsed, Parts, Then, Unasked, Workload};
-use proto_http::{Asked, Template, Url};
+use proto_http::{Template, Url};
 use rand::RngExt;
 use units::ParseError;
 
@@ -147,13 +147,6 @@ impl Workload for Web {
 
     fn window_opens(&mut self) {
         self.counts = WebCounts::default();
-    }
-}
-
-impl Judge {
-    /// The property of a request that decides the end of its answer.
-    pub(super) fn asked(config: &WebConfig) -> Asked {
-        if config.method.is_head() { Asked::Head } else { Asked::Any }
     }
 }
 
