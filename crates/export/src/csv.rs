@@ -1,28 +1,21 @@
-use std::fmt::Write;
-
 use crate::{Cell, Table};
 
 impl Table {
     /// The table as CSV: RFC 4180 with a header, a decimal point, and an empty cell for a missing figure.
     pub fn csv(&self) -> String {
-        let names: Vec<String> = self.columns.iter().map(|column| column.name.to_owned()).collect();
-        let mut text = names.join(",") + "\r\n";
-        for row in &self.rows {
-            for (i, cell) in row.iter().enumerate() {
-                if i > 0 {
-                    text.push(',');
-                }
-                let _ = match cell {
-                    Cell::Text(words) => text.write_str(&quoted(words)),
-                    Cell::Count(n) => write!(text, "{n}"),
-                    Cell::Number(value) => write!(text, "{value}"),
-                    Cell::Flag(flag) => write!(text, "{flag}"),
-                    Cell::Empty => Ok(()),
-                };
-            }
-            text.push_str("\r\n");
-        }
-        text
+        let heads: Vec<String> = self.columns.iter().map(|column| column.name.to_owned()).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(written).collect());
+        std::iter::once(heads).chain(rows).map(|cells| cells.join(",") + "\r\n").collect()
+    }
+}
+
+fn written(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(words) => quoted(words),
+        Cell::Count(n) => n.to_string(),
+        Cell::Number(value) => value.to_string(),
+        Cell::Flag(flag) => flag.to_string(),
+        Cell::Empty => String::new(),
     }
 }
 

@@ -36,14 +36,10 @@ impl Metrics {
             ..InstrumentationScope::default()
         };
         let metrics = self.families.iter().map(|family| converted(family, started, at)).collect();
-        let scope = ScopeMetrics { scope: Some(scope), metrics, schema_url: String::new() };
-        let resource =
-            Resource { attributes: vec![attribute("service.name", "taillight")], ..Resource::default() };
-        let resource = ResourceMetrics {
-            resource: Some(resource),
-            scope_metrics: vec![scope],
-            schema_url: String::new(),
-        };
+        let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() }];
+        let attributes = vec![attribute("service.name", "taillight")];
+        let resource = Some(Resource { attributes, ..Resource::default() });
+        let resource = ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() };
         ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec()
     }
 }
@@ -83,27 +79,20 @@ fn converted(family: &Metric, started: u64, at: u64) -> Family {
         "bytes" => "By",
         _ => "1",
     };
-    Family {
-        name: family.name.clone(),
-        description: family.help.into(),
-        unit: unit.into(),
-        metadata: Vec::new(),
-        data: Some(data),
-    }
+    let (name, description) = (family.name.clone(), family.help.into());
+    Family { name, description, unit: unit.into(), data: Some(data), ..Family::default() }
 }
 
 fn distribution(point: &Point, started: u64, at: u64) -> Option<SummaryDataPoint> {
     let Value::Summary { count, sum, quantiles } = &point.value else { return None };
+    let quantiles = quantiles.iter().map(|&(quantile, value)| ValueAtQuantile { quantile, value });
     Some(SummaryDataPoint {
         attributes: attributes(point),
         start_time_unix_nano: started,
         time_unix_nano: at,
         count: *count,
         sum: *sum,
-        quantile_values: quantiles
-            .iter()
-            .map(|&(quantile, value)| ValueAtQuantile { quantile, value })
-            .collect(),
+        quantile_values: quantiles.collect(),
         flags: 0,
     })
 }

@@ -1,3 +1,7 @@
+use std::iter::once;
+
+use results::Experiment;
+
 /// Rows of one shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -41,12 +45,19 @@ pub enum Cell {
 pub(crate) type Reader<T> = (&'static str, Type, fn(&T) -> Cell);
 
 impl Table {
-    /// A row for each of `records`, a column for each of `readers`.
-    pub(crate) fn of<T>(readers: &[Reader<T>], records: impl Iterator<Item = T>) -> Table {
-        Table {
-            columns: readers.iter().map(|(name, kind, _)| Column { name, kind: *kind }).collect(),
-            rows: records.map(|record| readers.iter().map(|(_, _, read)| read(&record)).collect()).collect(),
-        }
+    /// A row for each of `records`; a column for the name of the result, and one for each of `readers`.
+    pub(crate) fn of<T>(
+        experiment: &Experiment,
+        readers: &[Reader<T>],
+        records: impl Iterator<Item = T>,
+    ) -> Table {
+        let row = |record: T| {
+            let result = Cell::from(experiment.name.as_str());
+            once(result).chain(readers.iter().map(|(.., read)| read(&record))).collect()
+        };
+        let result = Column { name: "result", kind: Type::Text };
+        let columns = readers.iter().map(|(name, kind, _)| Column { name, kind: *kind });
+        Table { columns: once(result).chain(columns).collect(), rows: records.map(row).collect() }
     }
 }
 
