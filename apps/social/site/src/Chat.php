@@ -73,7 +73,9 @@ final class Chat
      */
     public function latest(int $user): array
     {
-        $chats = $this->chats($user);
+        $sql = 'SELECT id, b AS other FROM chats WHERE a = ? UNION ALL SELECT id, a FROM chats WHERE b = ?';
+        // The number of the other one in each conversation.
+        $chats = array_column($this->db->rows($sql, [$user, $user]), 'other', 'id');
         if ($chats === []) {
             return [];
         }
@@ -85,7 +87,8 @@ final class Chat
         }
         $marks = Db::marks(count($newest));
         $rows = $this->db->rows("SELECT id, chat, author, body, at FROM messages WHERE id IN ($marks) ORDER BY id DESC", $newest);
-        return self::addressed($rows, $chats, $user);
+        return array_map(static fn (array $row): Post =>
+            Post::fromRow($row + ['wall' => $row['author'] === $user ? $chats[$row['chat']] : $user]), $rows);
     }
 
     /**
@@ -130,28 +133,5 @@ final class Chat
     private function between(int $one, int $other): ?int
     {
         return $this->db->value('SELECT id FROM chats WHERE a = ? AND b = ?', [min($one, $other), max($one, $other)]);
-    }
-
-    /**
-     * The conversations of a user, each with the other one's number.
-     *
-     * @return array<int, int>
-     */
-    private function chats(int $user): array
-    {
-        $sql = 'SELECT id, b AS other FROM chats WHERE a = ? UNION ALL SELECT id, a FROM chats WHERE b = ?';
-        return array_column($this->db->rows($sql, [$user, $user]), 'other', 'id');
-    }
-
-    /**
-     * @param list<array<string, mixed>> $rows
-     * @param array<int, int> $chats
-     * @return list<Post>
-     */
-    private static function addressed(array $rows, array $chats, int $user): array
-    {
-        $of = static fn (array $row): Post =>
-            Post::fromRow($row + ['wall' => $row['author'] === $user ? $chats[$row['chat']] : $user]);
-        return array_map($of, $rows);
     }
 }

@@ -64,11 +64,6 @@ final class Reply
         return $this;
     }
 
-    public function headerOf(string $name): ?string
-    {
-        return $this->headers[$name] ?? null;
-    }
-
     public function send(): void
     {
         http_response_code($this->status);
