@@ -34,7 +34,12 @@ const HITS: u32 = 10;
 #[derive(Default)]
 pub struct Wire {
     parser: ResponseParser,
-    status: u16,
+    seen: Seen,
+}
+
+/// What is kept of an answer.
+#[derive(Default)]
+struct Seen {
     length: u64,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -42,33 +47,27 @@ pub struct Wire {
     keep: usize,
 }
 
-struct Reading<'a> {
-    wire: &'a mut Wire,
-}
-
-impl Sink for Reading<'_> {
-    fn head(&mut self, head: &Head<'_>) {
-        let wire = &mut self.wire;
-        (wire.status, wire.length, wire.json) = (head.status, 0, Json::default());
-        wire.head.clear();
-        wire.tail.clear();
+impl Sink for Seen {
+    fn head(&mut self, _: &Head<'_>) {
+        (self.length, self.json) = (0, Json::default());
+        self.head.clear();
+        self.tail.clear();
     }
 
     #[inline]
     fn body(&mut self, slice: &[u8]) {
-        let wire = &mut self.wire;
-        wire.length += slice.len() as u64;
-        let room = wire.keep.saturating_sub(wire.head.len());
-        wire.head.extend_from_slice(&slice[..slice.len().min(room)]);
-        if wire.keep == 0 {
+        self.length += slice.len() as u64;
+        let room = self.keep.saturating_sub(self.head.len());
+        self.head.extend_from_slice(&slice[..slice.len().min(room)]);
+        if self.keep == 0 {
             // The content of a segment is not looked at.
             return;
         }
-        wire.json.take(slice);
+        self.json.take(slice);
         let last = &slice[slice.len().saturating_sub(TAIL)..];
-        let excess = (wire.tail.len() + last.len()).saturating_sub(TAIL);
-        wire.tail.drain(..excess.min(wire.tail.len()));
-        wire.tail.extend_from_slice(last);
+        let excess = (self.tail.len() + last.len()).saturating_sub(TAIL);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend_from_slice(last);
     }
 }
 
@@ -80,8 +79,8 @@ pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<
     // Writing into a vector cannot fail.
     let _ = match visit.at {
         At::Query(MovieQuery::Browse) => {
-            let Known { config, .. } = known;
-            write!(out, "GET /api/movie/{}?start=0&reviews={} HTTP/1.1\r\n", visit.film, config.reviews)
+            let (film, reviews) = (visit.film, known.config.reviews);
+            write!(out, "GET /api/movie/{film}?start=0&reviews={reviews} HTTP/1.1\r\n")
         }
         At::Query(MovieQuery::Search) => {
             out.extend_from_slice(b"GET /api/search?q=");
@@ -161,15 +160,13 @@ pub(super) fn read(
     bytes: &[u8],
     counts: &mut Answers,
 ) -> Parsed<Job> {
-    wire.keep = match visit.at {
+    wire.seen.keep = match visit.at {
         At::Query(MovieQuery::Browse) => PAGE_HEAD,
         At::Segment(_) => 0,
         _ => HEAD,
     };
-    let mut parser = std::mem::take(&mut wire.parser);
-    let parse = parser.parse(Asked::Any, bytes, &mut Reading { wire });
-    wire.parser = parser;
-    parsed(parse, |response| whole(known, visit, wire, response, counts))
+    let parse = wire.parser.parse(Asked::Any, bytes, &mut wire.seen);
+    parsed(parse, |response| whole(known, visit, &wire.seen, response, counts))
 }
 
 /// The server has closed the connection, by which it may end an answer.
@@ -180,7 +177,7 @@ pub(super) fn closed(
     counts: &mut Answers,
 ) -> Option<Closed<Job>> {
     match wire.parser.closed()? {
-        Ok(response) => Some(whole(known, visit, wire, response, counts)),
+        Ok(response) => Some(whole(known, visit, &wire.seen, response, counts)),
         Err(defect) => Some((Err(cut_off(&about(visit), defect)), Then::Close)),
     }
 }
@@ -189,14 +186,14 @@ pub(super) fn closed(
 fn whole(
     known: &Known,
     visit: &mut Visit,
-    wire: &mut Wire,
+    seen: &Seen,
     response: Response,
     counts: &mut Answers,
 ) -> Closed<Job> {
     counts.answered += 1;
     counts.ended += u64::from(!response.keep_alive);
-    visit.bytes = wire.length;
-    let outcome = judge(known, visit, wire, response, counts);
+    visit.bytes = seen.length;
+    let outcome = judge(known, visit, seen, response, counts);
     (outcome, if response.keep_alive { Then::End } else { Then::Close })
 }
 
@@ -204,48 +201,37 @@ fn whole(
 fn judge(
     known: &Known,
     visit: &mut Visit,
-    wire: &Wire,
+    seen: &Seen,
     response: Response,
     counts: &mut Answers,
 ) -> Result<(), Fault> {
     if !response.is_success() {
-        let why =
-            std::str::from_utf8(&wire.head).ok().and_then(|text| serde_json::from_str::<Refusal>(text).ok());
-        let why = why.map_or(String::new(), |refusal| format!(": {}", refusal.error.what));
+        let refusal: serde_json::Value = from(seen).unwrap_or_default();
+        let why = refusal["error"]["what"].as_str().map_or(String::new(), |what| format!(": {what}"));
         let detail = format!("{} was answered with status {}{why}", about(visit), response.status);
         return Err(Fault::new(kind(response.status), detail));
     }
-    let At::Query(query) = visit.at else { return stream(visit, wire) };
-    if !wire.json.is_whole() {
+    let At::Query(query) = visit.at else { return stream(visit, seen) };
+    if !seen.json.is_whole() {
         return Err(Fault::new(BROKEN, format!("{}: its answer is not a whole JSON text", about(visit))));
     }
     counts.verified += 1;
     let right = match query {
-        MovieQuery::Browse => page(known, visit, wire, counts),
-        MovieQuery::Search => hits(known, visit, wire, counts),
+        MovieQuery::Browse => page(known, visit, seen, counts),
+        MovieQuery::Search => hits(known, visit, seen, counts),
         MovieQuery::Review => {
-            from(wire).filter(|stored: &Stored| known.expected.is_new(stored.review)).map(drop)
+            from(seen).filter(|stored: &Stored| known.expected.is_new(stored.review)).map(drop)
         }
-        MovieQuery::Rent => from(wire).and_then(|ticket: Ticket| rented(known, visit, ticket, counts)),
-        MovieQuery::Login => from(wire)
+        MovieQuery::Rent => from(seen).and_then(|ticket: Ticket| rented(known, visit, ticket, counts)),
+        MovieQuery::Login => from(seen)
             .filter(|member: &LoggedIn| member.user == visit.user && !member.token.is_empty())
             .map(drop),
     };
     right.ok_or_else(|| {
         counts.wrong += 1;
-        let start = String::from_utf8_lossy(&wire.head[..wire.head.len().min(120)]).into_owned();
+        let start = String::from_utf8_lossy(&seen.head[..seen.head.len().min(120)]).into_owned();
         Fault::new(WRONG, format!("{}: its answer is of something else: {start}", about(visit)))
     })
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    error: Why,
-}
-
-#[derive(Deserialize)]
-struct Why {
-    what: String,
 }
 
 #[derive(Deserialize)]
@@ -284,32 +270,32 @@ pub(super) struct Hit {
     pub(super) title: String,
 }
 
-fn from<'a, T: Deserialize<'a>>(wire: &'a Wire) -> Option<T> {
-    serde_json::from_slice(&wire.head).ok()
+fn from<'a, T: Deserialize<'a>>(seen: &'a Seen) -> Option<T> {
+    serde_json::from_slice(&seen.head).ok()
 }
 
 /// Checks that a page shows the requested film; counts the parts that it lacks.
 ///
 /// The film's record comes first in it, and the names of missing parts last.
-fn page(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Option<()> {
-    let info = wire.head.strip_prefix(b"{\"info\":")?;
+fn page(known: &Known, visit: &Visit, seen: &Seen, counts: &mut Answers) -> Option<()> {
+    let info = seen.head.strip_prefix(b"{\"info\":")?;
     let info: Info = serde_json::Deserializer::from_slice(info).into_iter().next()?.ok()?;
     if info.movie != visit.film || info.title != known.title(visit.film) {
         return None;
     }
     let key = b"\"missing\":";
-    let place = wire.tail.windows(key.len()).rposition(|window| window == key)?;
-    let missing = &wire.tail[place + key.len()..];
+    let place = seen.tail.windows(key.len()).rposition(|window| window == key)?;
+    let missing = &seen.tail[place + key.len()..];
     let missing: Vec<String> = serde_json::Deserializer::from_slice(missing).into_iter().next()?.ok()?;
     counts.pages += 1;
-    counts.page_bytes += wire.length;
+    counts.page_bytes += seen.length;
     counts.degraded += u64::from(!missing.is_empty());
     Some(())
 }
 
 /// A search has hits, each with the title of its film; whether the film is among them is counted.
-fn hits(known: &Known, visit: &Visit, wire: &Wire, counts: &mut Answers) -> Option<()> {
-    let Hits { hits } = from(wire)?;
+fn hits(known: &Known, visit: &Visit, seen: &Seen, counts: &mut Answers) -> Option<()> {
+    let Hits { hits } = from(seen)?;
     let is_right = |hit: &Hit| {
         (1..=known.config.films).contains(&hit.movie) && hit.title == known.title(hit.movie)
             || hit.movie > known.config.films
@@ -351,18 +337,18 @@ fn address(url: &str) -> Option<(u32, &str)> {
 }
 
 /// A playlist lists something; a segment is not empty.
-fn stream(visit: &mut Visit, wire: &Wire) -> Result<(), Fault> {
+fn stream(visit: &mut Visit, seen: &Seen) -> Result<(), Fault> {
     if let At::Segment(_) = visit.at {
-        return match wire.length {
+        return match seen.length {
             0 => Err(Fault::new(BROKEN, format!("{}: it is empty", about(visit)))),
             _ => Ok(()),
         };
     }
     let broken = |why: &str| Fault::new(BROKEN, format!("{}: {why}", about(visit)));
-    if !wire.head.starts_with(b"#EXTM3U") || wire.length > HEAD as u64 {
+    if !seen.head.starts_with(b"#EXTM3U") || seen.length > HEAD as u64 {
         return Err(broken("it is not a playlist of at most 64 KiB"));
     }
-    let lines = wire.head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = seen.head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let names: Vec<Vec<u8>> =
         lines.filter(|line| !line.is_empty() && line[0] != b'#').map(<[u8]>::to_vec).collect();
     // Below its own folder, so that no other host is ever asked.

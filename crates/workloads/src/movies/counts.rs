@@ -70,28 +70,15 @@ impl MoviesCounts {
 
     /// Name, count, and of how many; the same names in every thread.
     pub(super) fn list(&self) -> Vec<(String, u64, u64)> {
-        let Answers {
-            answered,
-            pages,
-            page_bytes,
-            degraded,
-            searches,
-            found,
-            rented,
-            repeated,
-            verified,
-            wrong,
-            ended,
-        } = self.answers;
-        let all: u64 = self.queries.iter().sum();
+        let answers = &self.answers;
         let whole = [
-            ("degraded", degraded, pages),
-            ("page_bytes", page_bytes, pages),
-            ("search_found", found, searches),
-            ("rent_repeated", repeated, rented),
-            ("verify_failures", wrong, verified),
+            ("degraded", answers.degraded, answers.pages),
+            ("page_bytes", answers.page_bytes, answers.pages),
+            ("search_found", answers.found, answers.searches),
+            ("rent_repeated", answers.repeated, answers.rented),
+            ("verify_failures", answers.wrong, answers.verified),
             ("misses", self.segments.missed, self.segments.due),
-            ("closed_by_server", ended, answered),
+            ("closed_by_server", answers.ended, answers.answered),
         ];
         let whole = whole.map(|(name, count, of)| (name.to_owned(), count, of));
         let mix =
