@@ -268,29 +268,52 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
     Some(Observed { seen, stages: record.stages?, lost, planted: stats::median(&planted).unwrap_or(0.0) })
 }
 
+/// How often an observation is repeated for which the kernel skipped events.
+const TRIES: usize = 10;
+
+/// Checks what `observe` sees, and what it sees once more if the kernel skipped events. It skips those of any process that
+/// come while their program, of a thread that has no processor, is under way; a request whose event is skipped looks like
+/// another.
+fn checked(observe: impl Fn() -> Option<Observed>, check: impl Fn(&Observed) -> Result<(), String>) {
+    for left in (0..TRIES).rev() {
+        let Some(observed) = observe() else { return };
+        let Err(error) = check(&observed) else { return };
+        assert!(left > 0 && observed.seen.skipped > 0, "{error}: {:?}", observed.stages);
+        println!("observed once more: {error}");
+    }
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
 #[test]
 fn a_planted_delay_shows_in_its_stage() {
     let check = |plant: Plant, stage: &str| {
-        let Some(Observed { seen, stages, lost, planted }) = observe(plant) else { return };
-        assert_eq!(lost, None);
-        // The first is cut if its thread was already waiting; the last if its thread had not waited again.
-        assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
-        assert!(stages.messages as usize >= REQUESTS, "{plant:?}: {stages:?}");
-        assert!(stages.notes.iter().all(|note| !note.contains(LATER)), "{plant:?}: {stages:?}");
-        for one in &stages.stages {
-            // A request that comes in two parts is two messages, and only the first of them waits for the second: the
-            // longer half of the reads is the planted delay, so its median is the third quartile of all.
-            let middle = if plant == Plant::SlowRead { 0.75 } else { 0.5 };
-            if one.name == stage {
-                let times = STAGES.iter().zip(&seen.times).find(|(name, _)| **name == stage).unwrap().1;
-                let median = times.quantile_us(middle).unwrap();
-                let off = (median / planted - 1.0).abs();
-                assert!(off < ERROR, "{plant:?}: {median} µs where {planted} µs were planted: {stages:?}");
-            } else {
-                let median = one.time.p50_us.unwrap();
-                assert!(median < planted / 2.0, "{plant:?}: {median} µs in {}: {stages:?}", one.name);
+        let shows = |Observed { seen, stages, lost, planted }: &Observed| -> Result<(), String> {
+            ensure(lost.is_none(), || format!("{plant:?}: {lost:?}"))?;
+            // The first is cut if its thread was already waiting; the last if its thread had not waited again.
+            let is_whole = stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3;
+            ensure(is_whole && stages.messages as usize >= REQUESTS, || format!("{plant:?}: requests lack"))?;
+            ensure(stages.notes.iter().all(|note| !note.contains(LATER)), || format!("{plant:?}: {LATER}"))?;
+            for one in &stages.stages {
+                // A request that comes in two parts is two messages, and only the first of them waits for the second: the
+                // longer half of the reads is the planted delay, so its median is the third quartile of all.
+                let middle = if plant == Plant::SlowRead { 0.75 } else { 0.5 };
+                if one.name == stage {
+                    let times = STAGES.iter().zip(&seen.times).find(|(name, _)| **name == stage).unwrap().1;
+                    let median = times.quantile_us(middle).unwrap_or(f64::NAN);
+                    ensure((median / planted - 1.0).abs() < ERROR, || {
+                        format!("{plant:?}: {median} µs where {planted} µs were planted")
+                    })?;
+                } else {
+                    let median = one.time.p50_us.unwrap_or(f64::NAN);
+                    ensure(median < planted / 2.0, || format!("{plant:?}: {median} µs in {}", one.name))?;
+                }
             }
-        }
+            Ok(())
+        };
+        checked(|| observe(plant), shows);
     };
     check(Plant::LateWait, "epoll");
     check(Plant::BusyBeforeRead, "event_library");
@@ -410,27 +433,24 @@ fn serve_by_ring(plant: Plant) -> Option<Server> {
 #[test]
 fn a_ring_is_followed_as_well() {
     let check = |plant: Plant, stage: &str| {
-        let Some(server) = serve_by_ring(plant) else { return };
-        let Some(Observed { stages, lost, planted, .. }) = watched(plant, server) else { return };
-        assert_eq!(lost, None, "{plant:?}: {stages:?}");
-        assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
-        for one in &stages.stages {
-            let median = one.time.p50_us.unwrap();
-            if one.name == stage {
-                assert!(
-                    (median / planted - 1.0).abs() < ERROR,
-                    "{plant:?}: {median} of {planted}: {stages:?}"
-                );
-            } else if plant != Plant::Nothing {
-                assert!(median < planted / 2.0, "{plant:?}: {median} µs in {}: {stages:?}", one.name);
+        let shows = |Observed { stages, lost, planted, .. }: &Observed| -> Result<(), String> {
+            ensure(lost.is_none(), || format!("{plant:?}: {lost:?}"))?;
+            let is_whole = stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3;
+            ensure(is_whole, || format!("{plant:?}: requests lack"))?;
+            for one in &stages.stages {
+                let median = one.time.p50_us.unwrap_or(f64::NAN);
+                if one.name == stage {
+                    let is_planted = (median / planted - 1.0).abs() < ERROR;
+                    ensure(is_planted, || format!("{plant:?}: {median} of {planted}"))?;
+                } else if plant != Plant::Nothing {
+                    ensure(median < planted / 2.0, || format!("{plant:?}: {median} µs in {}", one.name))?;
+                }
             }
-        }
-        let other = stages.independent.unwrap_or_else(|| panic!("{plant:?}: {:?}", stages.notes));
-        assert!(other.requests as usize >= REQUESTS - 3, "{plant:?}: {other:?}");
-        if plant != Plant::Nothing {
-            assert!(other.remainder_share.abs() < 0.10, "{plant:?}: {other:?}");
-        }
-        assert!(stages.notes.iter().any(|note| note.contains("by io_uring")), "{:?}", stages.notes);
+            agrees(plant, stages)?;
+            let by_ring = stages.notes.iter().any(|note| note.contains("by io_uring"));
+            ensure(by_ring, || format!("{plant:?}: by no ring"))
+        };
+        checked(|| watched(plant, serve_by_ring(plant)?), shows);
     };
     check(Plant::Nothing, "none");
     check(Plant::SleepInApplication, "application");
@@ -473,21 +493,29 @@ fn a_ring_s_turns_are_told() {
     assert!((own / planted - 1.0).abs() < ERROR, "{own} of {planted}: the turn of another is not in it");
 }
 
+/// Whether the sum of the stages is what packets say.
+fn agrees(plant: Plant, stages: &Stages) -> Result<(), String> {
+    let Some(other) = &stages.independent else { return Err(format!("{plant:?}: no packets")) };
+    // Requests that the stages cut are left out, and counted.
+    ensure(other.requests as usize >= REQUESTS - 3, || format!("{plant:?}: packets lack"))?;
+    // Without a delay a request is so short that the programs' own work shows.
+    let is_close = plant == Plant::Nothing || other.remainder_share.abs() < 0.10;
+    ensure(is_close, || format!("{plant:?}: packets say something else"))
+}
+
 #[test]
 fn stages_add_up_to_what_packets_say() {
     for plant in [Plant::Nothing, Plant::SleepInApplication, Plant::LateWait, Plant::VeryLateWait] {
-        let Some(Observed { seen, stages, .. }) = observe(plant) else { return };
-        let sum: f64 = stages.stages.iter().filter_map(|stage| stage.time.mean_us).sum();
-        let total = stages.total.mean_us.unwrap();
-        assert!((sum / total - 1.0).abs() < 1e-6, "{plant:?}: {sum} {total}");
-        let other = stages.independent.unwrap_or_else(|| panic!("{plant:?}: {:?}", stages.notes));
-        // Requests that the stages cut are left out, and counted.
-        assert!(other.requests as usize >= REQUESTS - 3, "{plant:?}: {other:?}");
-        assert!(other.requests + seen.compared.alone <= REQUESTS as u64, "{plant:?}: {other:?}");
-        // Without a delay a request is so short that the programs' own work shows.
-        if plant != Plant::Nothing {
-            assert!(other.remainder_share.abs() < 0.10, "{plant:?}: {other:?}");
-        }
+        let add_up = |Observed { seen, stages, .. }: &Observed| -> Result<(), String> {
+            let sum: f64 = stages.stages.iter().filter_map(|stage| stage.time.mean_us).sum();
+            let total = stages.total.mean_us.unwrap_or(f64::NAN);
+            ensure((sum / total - 1.0).abs() < 1e-6, || format!("{plant:?}: {sum} {total}"))?;
+            agrees(plant, stages)?;
+            let compared = stages.independent.as_ref().map_or(0, |other| other.requests);
+            let all = compared + seen.compared.alone;
+            ensure(all <= REQUESTS as u64, || format!("{plant:?}: {all} requests"))
+        };
+        checked(|| observe(plant), add_up);
     }
 }
 
@@ -577,8 +605,9 @@ fn a_slot_ends_while_requests_go_on() {
         }
         rounds
     });
+    // At least three; on a busy machine the client may have no processor in some.
     let mut correlated = Vec::new();
-    for _ in 0..3 {
+    while correlated.len() < 3 || correlated.iter().sum::<u64>() == 0 && correlated.len() < 100 {
         kernel.resume().unwrap();
         thread::sleep(DELAY);
         let mut record = Probes::default();
