@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from .errors import MissingExtraError
 from .read import Cell
-from .records import Comparison, Experiment, Figure, Metric, Study, Trial
+from .records import Comparison, Experiment, Figure, Metric, Study, Summary, Trial
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 Row = dict[str, Cell]
-
 
 
 def trials(experiment: Experiment) -> list[Row]:
@@ -28,8 +27,7 @@ def trials(experiment: Experiment) -> list[Row]:
 
 
 def _trial(experiment: Experiment, trial: Trial) -> Row:
-    times, service = trial.all.response_time, trial.all.service_time
-    lag, host = trial.all.generator_lag, trial.disturbance
+    host = trial.disturbance
     row: Row = {
         "result": experiment.name,
         "trial": trial.id,
@@ -49,22 +47,11 @@ def _trial(experiment: Experiment, trial: Trial) -> Row:
         "error_count": trial.arrivals.errors,
         "timeout_count": trial.arrivals.timeouts,
         "unfinished_count": trial.arrivals.unfinished,
-        "response_time_us_mean": times.mean_us,
-        "response_time_us_p50": times.p50_us,
-        "response_time_us_p90": times.p90_us,
-        "response_time_us_p95": times.p95_us,
-        "response_time_us_p99": times.p99_us,
-        "response_time_us_p99_9": times.p99_9_us,
-        "response_time_us_p99_99": times.p99_99_us,
-        "response_time_us_max": times.max_us,
+        **_times("response_time_us", trial.all.response_time, "mean p50 p90 p95 p99 p99_9 p99_99 max"),
         "windowed_p99_us": trial.windowed_p99_us,
-        "service_time_us_mean": service.mean_us,
-        "service_time_us_p50": service.p50_us,
-        "service_time_us_p99": service.p99_us,
-        "connection_wait_us_p99": trial.all.connection_wait.p99_us,
-        "generator_lag_us_p50": lag.p50_us,
-        "generator_lag_us_p99": lag.p99_us,
-        "generator_lag_us_max": lag.max_us,
+        **_times("service_time_us", trial.all.service_time, "mean p50 p99"),
+        **_times("connection_wait_us", trial.all.connection_wait, "p99"),
+        **_times("generator_lag_us", trial.all.generator_lag, "p50 p99 max"),
         "hit_ratio": trial.counters.get("hit_ratio"),
         "generator_threads": trial.generator.threads,
         "connections": trial.generator.connections,
@@ -78,6 +65,10 @@ def _trial(experiment: Experiment, trial: Trial) -> Row:
         name = metric.replace(" ", "_").replace(".", "_") + "_us"
         row |= _bounded(name, trial.figure(metric), name == "windowed_p99_us")
     return row
+
+
+def _times(name: str, summary: Summary, figures: str) -> Row:
+    return {f"{name}_{figure}": getattr(summary, f"{figure}_us") for figure in figures.split()}
 
 
 def _bounded(name: str, figure: Figure, has_value: bool = False) -> Row:

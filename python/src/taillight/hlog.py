@@ -38,8 +38,6 @@ class Histogram:
     cells: list[tuple[int, int]]
     #: The lowest value of each of these cells.
     lowest: list[int]
-    #: The middle of each of these cells.
-    middle: list[int]
 
     @property
     def count(self) -> int:
@@ -60,8 +58,8 @@ class Histogram:
         """The mean, of the middles of the cells."""
         if not self.cells:
             return None
-        pairs = zip(self.middle, self.cells, strict=True)
-        return sum(middle * count for middle, (_, count) in pairs) / self.count
+        pairs = zip(self.lowest, self.cells, strict=True)
+        return sum((low + high + 1 >> 1) * count for low, (high, count) in pairs) / self.count
 
     def value_at(self, percentile: float) -> int | None:
         """The value at a percentile from 0 to 100; `None` without samples."""
@@ -108,18 +106,14 @@ class Log:
 
     def merged(self, tag: str | None) -> Histogram:
         """The sum of the intervals with this tag."""
-        counts: dict[tuple[int, int, int], int] = {}
+        counts: dict[tuple[int, int], int] = {}
         for interval in self.intervals:
             if interval.tag == tag:
                 of = interval.histogram
-                for low, middle, (high, count) in zip(of.lowest, of.middle, of.cells, strict=True):
-                    counts[low, middle, high] = counts.get((low, middle, high), 0) + count
+                for low, (high, count) in zip(of.lowest, of.cells, strict=True):
+                    counts[low, high] = counts.get((low, high), 0) + count
         cells = sorted(counts.items())
-        return Histogram(
-            [(high, count) for (_, _, high), count in cells],
-            [low for (low, _, _), _ in cells],
-            [middle for (_, middle, _), _ in cells],
-        )
+        return Histogram([(high, count) for (_, high), count in cells], [low for (low, _), _ in cells])
 
 
 def read_hlog(path: str | Path) -> Log:
@@ -203,7 +197,6 @@ def decode(text: str) -> Histogram:
     half = 1 << (bits - 1)
     cells: list[tuple[int, int]] = []
     low_ends: list[int] = []
-    middles: list[int] = []
     total = 0
     for index, count in _counters(data):
         bucket, within = (index >> (bits - 1)) - 1, (index & (half - 1)) + half
@@ -216,9 +209,8 @@ def decode(text: str) -> Histogram:
         if total > _MOST_SAMPLES:
             raise ValueError("the histogram holds a counter out of range")
         low_ends.append(start)
-        middles.append(start + (width >> 1))
         cells.append((start + width - 1, count))
-    return Histogram(cells, low_ends, middles)
+    return Histogram(cells, low_ends)
 
 
 def _counters(data: bytes) -> list[tuple[int, int]]:

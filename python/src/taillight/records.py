@@ -7,6 +7,7 @@ as probes and traces, are in `raw`. `docs/reference/notebooks.md` lists the conv
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -596,11 +597,7 @@ class Comparison:
 
 
 def _median(values: list[float]) -> float | None:
-    if not values:
-        return None
-    ranked = sorted(values)
-    half = len(ranked) // 2
-    return ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
+    return statistics.median(values) if values else None
 
 
 def _same_load(a: Trial, b: Trial) -> bool:
