@@ -27,7 +27,7 @@ pub use classes::{CLASSES, Class, FIT, SHARES};
 pub use config::VideoConfig;
 pub use datasets::videos::{CHUNK, CHUNK_BYTES, Catalog, Content, RUNGS};
 pub use library::{Ask, Library, Part, Videos, Watched};
-pub use player::{Player, Seen, Viewed};
+pub use player::{Player, Seen};
 pub use probe::{Probe, ProbeError, fetch};
 pub use requests::{Job, Known, Video};
 pub use session::GOOD_START;

@@ -107,58 +107,5 @@ impl Player {
     }
 }
 
-/// All that a viewer has seen of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Viewed {
-    /// From the arrival to the first picture; `None`: there was none.
-    pub start_up: Option<Nanos>,
-    /// Each stall: when it ended, and its length.
-    pub stalls: Vec<(Nanos, Nanos)>,
-    /// How much of the video was shown.
-    pub played: Nanos,
-    /// How long before its time each chunk arrived; `None` if it was late, began the video or failed.
-    pub slack: Vec<Option<Nanos>>,
-}
-
-impl Viewed {
-    /// The playback of chunks with their times and lengths; `None` for the length of a chunk that failed at its time.
-    pub fn of(chunks: &[(Nanos, Option<Nanos>)], resume_with: u32) -> Viewed {
-        let (mut player, mut viewed) = (Player::new(resume_with), Viewed::default());
-        for (i, &(at, media)) in chunks.iter().enumerate() {
-            let last = i + 1 == chunks.len();
-            let seen = match media {
-                Some(media) => player.arrived(at, media, last),
-                None => player.failed(at, last),
-            };
-            viewed.start_up = viewed.start_up.or(seen.start_up);
-            viewed.stalls.extend(seen.stall.map(|stall| (at, stall)));
-            viewed.slack.push(seen.slack);
-        }
-        if player.started {
-            viewed.played = chunks.iter().filter_map(|(_, media)| *media).sum();
-        }
-        viewed
-    }
-
-    /// How long the video stood still.
-    pub fn stalled(&self) -> Nanos {
-        self.stalls.iter().map(|(_, length)| *length).sum()
-    }
-
-    /// The share of the viewing time, start-up left out, spent in stalls; `None` if the video never played.
-    pub fn rebuffer_ratio(&self) -> Option<f64> {
-        ratio(self.stalled(), self.stalled() + self.played)
-    }
-
-    /// Time in stalls as a share of the media played. Source: ITU-T P.1203.3, which uses this divisor.
-    pub fn rebuffer_of_media(&self) -> Option<f64> {
-        ratio(self.stalled(), self.played)
-    }
-}
-
-fn ratio(part: Nanos, whole: Nanos) -> Option<f64> {
-    (whole > Nanos::ZERO).then(|| part.as_secs_f64() / whole.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests;

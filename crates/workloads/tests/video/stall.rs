@@ -5,7 +5,7 @@ use openloop::{Load, Recording, Schedule};
 use reference_servers::Stalls;
 use spec::workload::Abandon;
 use units::Nanos;
-use workloads::video::{Audience, Viewed, Viewer};
+use workloads::video::{Audience, Player, Viewer};
 
 use crate::simulated::{START, counter, distribution};
 use crate::video::simulation::{Setup, assert_accounted};
@@ -63,7 +63,7 @@ fn session(
     for (chunk, (due, _)) in (0..).zip(audience.as_before(viewer)) {
         let media = config.library.media(rung, chunk, viewer.until);
         if due < age {
-            chunks.push((due, Some(media)));
+            chunks.push((due, media));
             before = due;
             continue;
         }
@@ -76,7 +76,7 @@ fn session(
         let sent = if (from..from + span).contains(&asked) { from + span } else { asked };
         let missed = sent - asked > config.chunk_timeout;
         before = age + (sent - came);
-        chunks.push((before, Some(media)));
+        chunks.push((before, media));
         of_window += 1;
         bad |= missed;
         expected.due += 1;
@@ -87,15 +87,18 @@ fn session(
         return;
     }
     // The chunk after the last one due in the window is not requested, so its outcome is unknown.
-    let viewed = Viewed::of(&chunks, config.resume_with);
-    let after = |(at, _): &&(Nanos, Nanos)| *at >= age;
-    for (_, length) in viewed.stalls.iter().filter(after) {
-        expected.stalls += 1;
-        expected.stalled += *length;
-        bad = true;
+    let (mut player, mut start_up) = (Player::new(config.resume_with), None);
+    for (i, &(at, media)) in chunks.iter().enumerate() {
+        let seen = player.arrived(at, media, i + 1 == chunks.len());
+        start_up = start_up.or(seen.start_up);
+        if let Some(length) = seen.stall.filter(|_| at >= age) {
+            expected.stalls += 1;
+            expected.stalled += length;
+            bad = true;
+        }
     }
     if age == Nanos::ZERO {
-        let start = viewed.start_up.unwrap();
+        let start = start_up.unwrap();
         expected.starts += 1;
         expected.slowest = expected.slowest.max(start);
         bad |= start > ms(200);
