@@ -162,7 +162,8 @@ fn unfinished_sets_take_no_more_than_the_budget() {
         });
         check_bound(&server, args);
         check_small_requests(&mut client, args);
-        assert!(client.stat("connection_memory_waits") > 0, "{args}: there was memory for all of them");
+        // There is memory for few of them. A server without a processor seems to have settled before it has read so much.
+        await_stat(&mut client, "connection_memory_waits", |waits| waits > 0);
         assert!(client.stat("connection_memory") > 0, "{args}");
         check_bound(&server, args);
         drop(clients);
@@ -250,7 +251,7 @@ fn parts_of_requests_take_their_bytes_and_go() {
     const PART: usize = 1300;
     for args in ["--io epoll", "--io auto"] {
         let port = crate::support::free_udp_port();
-        let server = start(&format!("-U {port} -o reader_timeout=1 {args}"));
+        let server = start(&format!("-U {port} -o reader_timeout=3 {args}"));
         let mut client = Client::connect(server.address);
         let before = resident(&server);
         let mut peers: Vec<Datagrams> =
