@@ -90,8 +90,6 @@ mod sampling;
 mod server;
 mod service;
 mod sharing;
-#[cfg(test)]
-mod simulation;
 mod spin;
 mod stats;
 mod steering;
@@ -156,3 +154,6 @@ impl CommandLine {
         self.options
     }
 }
+
+#[cfg(test)]
+mod tests;
