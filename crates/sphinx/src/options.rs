@@ -241,6 +241,4 @@ fn may_become(user: &str, warnings: &mut Vec<String>) -> bool {
 }
 
 #[cfg(test)]
-mod documented;
-#[cfg(test)]
 mod tests;

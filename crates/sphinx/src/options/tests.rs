@@ -1,3 +1,5 @@
+mod documented;
+
 use std::fs;
 
 use cache_store::{Policy, Provide};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::{Arg, Args, Command};
 
-use super::Options;
 use crate::extended::{self, NAMES};
 use crate::memcached_flags::FLAGS;
+use crate::options::Options;
 
-const FILE: &str = include_str!("../../../../docs/reference/sphinx.md");
+const FILE: &str = include_str!("../../../../../docs/reference/sphinx.md");
 
 /// The rows of the table with this heading: the words in backticks of the first cell, and the second.
 fn table(heading: &str) -> Vec<(Vec<&'static str>, &'static str)> {
