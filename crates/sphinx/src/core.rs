@@ -5,8 +5,6 @@
 //! with one send, and each peer that received requests is notified once.
 
 mod arrival;
-#[cfg(test)]
-mod audit;
 mod binary;
 mod claims;
 mod datagrams;
@@ -500,3 +498,6 @@ impl<R: Reactor> Core<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod testing;
