@@ -108,7 +108,7 @@ public final class Services {
                 callees.of("ads", Ads.Iface.class),
                 callees.of("user-review", UserReview.Iface.class),
                 callees.of("review-storage", ReviewStorage.Iface.class));
-        return new Api(service, services, tokens(service), service.limitOf("ads"));
+        return new Api(service, services, tokens(service), service.config.limitOf("ads"));
     }
 
     static ComposeReviewHandler composeReview(Callees callees, long settledAt) throws ConfigError, IOException {

@@ -18,7 +18,7 @@ final class Call {
     static final class Begun {
         private static final ThreadLocal<Begun> CURRENT = new ThreadLocal<>();
 
-        private Call call;
+        Call call;
 
         /** Records `call` if it is to be finished later; returns whether it did. */
         static boolean takes(Call call) {
@@ -40,10 +40,6 @@ final class Call {
             } finally {
                 CURRENT.remove();
             }
-        }
-
-        Call call() {
-            return call;
         }
     }
 

@@ -121,7 +121,7 @@ public final class Config {
     }
 
     /** Configured limit of a call. Units: ms; 0 if none. */
-    int limitOf(String callee) throws ConfigError {
+    public int limitOf(String callee) throws ConfigError {
         String key = "call." + callee + ".deadline_ms";
         return values.containsKey(key) ? number(key, 1, LONGEST_DEADLINE_MS) : 0;
     }

@@ -95,7 +95,7 @@ final class Exchange {
     }
 
     private void process() throws TException {
-        ProcessFunction<?, ? extends TBase<?, ?>> function = server.function(head.name());
+        ProcessFunction<?, ? extends TBase<?, ?>> function = server.functions.get(head.name());
         if (function == null) {
             String what = "`" + head.name() + "` is not a method of " + server.service.config.service;
             write(new TApplicationException(TApplicationException.UNKNOWN_METHOD, what));
@@ -172,13 +172,13 @@ final class Exchange {
             span.trace = trace;
             server.service.spans.add(span);
         }
-        server.finished(this);
+        server.begun.remove(this);
         peer.finish();
     }
 
     void closeBad() {
-        server.countBadFrame();
-        server.finished(this);
+        server.service.counts.badFrames.increment();
+        server.begun.remove(this);
         peer.close();
     }
 }

@@ -19,7 +19,7 @@ final class Inbox {
     }
 
     /** Reads once, at most the buffer's size; -1 at the end. */
-    int fill(ReadableByteChannel channel, ByteBuffer buffer) throws IOException, BadFrame {
+    int fill(ReadableByteChannel channel, ByteBuffer buffer) throws IOException {
         int read = channel.read(buffer.clear());
         if (read > 0) {
             if (size + read > bytes.length) {
@@ -31,28 +31,26 @@ final class Inbox {
         return read;
     }
 
-    private int room(int needed) throws BadFrame {
-        int frame = frameSize();
-        int most = frame < 0 ? needed : Math.max(needed, 4 + frame);
+    private int room(int needed) {
+        int most = size < 4 ? needed : Math.max(needed, 4 + Math.min(frameSize(), Frame.LIMIT));
         return Math.max(needed, Math.min(most, needed < STEP ? 2 * needed : most));
     }
 
-    /** The length of the next frame; -1 if not received yet. */
-    private int frameSize() throws BadFrame {
-        if (size < 4) {
-            return -1;
-        }
-        int frame = ByteBuffer.wrap(bytes).getInt();
-        if (frame < 1 || frame > Frame.LIMIT) {
-            throw new BadFrame();
-        }
-        return frame;
+    /** What the first bytes say, which is not checked. */
+    private int frameSize() {
+        return ByteBuffer.wrap(bytes).getInt();
     }
 
     /** The next frame without its length; null if incomplete. */
     byte[] takeFrame() throws BadFrame {
+        if (size < 4) {
+            return null;
+        }
         int frame = frameSize();
-        if (frame < 0 || size < 4 + frame) {
+        if (frame < 1 || frame > Frame.LIMIT) {
+            throw new BadFrame();
+        }
+        if (size < 4 + frame) {
             return null;
         }
         byte[] taken = Arrays.copyOfRange(bytes, 4, 4 + frame);

@@ -34,7 +34,7 @@ public interface Later<T> extends AutoCloseable {
             }
             Call.Begun begun = new Call.Begun();
             request.during(() -> begun.during(() -> question.ask(service)));
-            return new CallLater<>(begun.call());
+            return new CallLater<>(begun.call);
         } catch (TException error) {
             return new Done<>(null, error);
         }

@@ -43,16 +43,13 @@ final class Peer {
                 }
             }
             advance();
-        } catch (BadFrame bad) {
-            server.countBadFrame();
-            close();
         } catch (IOException broken) {
             close();
         }
     }
 
     /** Begins the next request, if complete, and later ones that are answered at once. */
-    private void advance() throws BadFrame {
+    private void advance() {
         if (isAdvancing) {
             return;
         }
@@ -63,14 +60,17 @@ final class Peer {
                 isBusy = true;
                 server.begin(new Exchange(server, this, frame, Clock.now()));
             }
+            if (!isBusy && hasEnded && inbox.size() > 0) {
+                throw new BadFrame();
+            }
+        } catch (BadFrame bad) {
+            server.service.counts.badFrames.increment();
+            close();
         } finally {
             isAdvancing = false;
         }
-        if (!isBusy && hasEnded && inbox.size() > 0) {
-            server.countBadFrame();
-        }
         // Callers see the end at once, and turn to another instance; a partial frame may be completed.
-        if (!isBusy && (hasEnded || server.isDraining() && inbox.size() == 0)) {
+        if (!isBusy && (hasEnded || server.isDraining && inbox.size() == 0)) {
             close();
         }
     }
@@ -115,15 +115,10 @@ final class Peer {
         if (!channel.isOpen()) {
             return;
         }
-        try {
-            if (!hasEnded) {
-                setInterest(SelectionKey.OP_READ, true);
-            }
-            advance();
-        } catch (BadFrame bad) {
-            server.countBadFrame();
-            close();
+        if (!hasEnded) {
+            setInterest(SelectionKey.OP_READ, true);
         }
+        advance();
     }
 
     private void setInterest(int what, boolean on) {
@@ -131,7 +126,7 @@ final class Peer {
         int wanted = on ? now | what : now & ~what;
         if (wanted != now) {
             key.interestOps(wanted);
-            server.wake();
+            server.selector.wakeup();
         }
     }
 
@@ -147,9 +142,6 @@ final class Peer {
             } while (read > 0);
             hasEnded |= read < 0;
             advance();
-        } catch (BadFrame bad) {
-            server.countBadFrame();
-            close();
         } catch (IOException broken) {
             close();
         }
@@ -164,7 +156,7 @@ final class Peer {
         } catch (IOException error) {
             key.cancel();
         }
-        server.remove(this);
+        server.peers.remove(this);
         if (rest != null) {
             rest = null;
             written.run();

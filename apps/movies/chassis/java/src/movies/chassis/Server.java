@@ -35,15 +35,15 @@ public final class Server implements Run.Listener {
 
     final Service service;
     final Handler handler;
-    private final Map<String, ? extends ProcessFunction<?, ? extends TBase<?, ?>>> functions;
-    private final Selector selector;
+    final Map<String, ? extends ProcessFunction<?, ? extends TBase<?, ?>>> functions;
+    final Selector selector;
     private final ServerSocketChannel listener;
-    private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
+    final Set<Peer> peers = ConcurrentHashMap.newKeySet();
     private final BlockingQueue<Exchange> queue = new LinkedBlockingQueue<>();
     /** Requests at work or waiting. */
-    private final Set<Exchange> begun = ConcurrentHashMap.newKeySet();
+    final Set<Exchange> begun = ConcurrentHashMap.newKeySet();
     private final AtomicInteger places;
-    private volatile boolean isDraining;
+    volatile boolean isDraining;
 
     /** A handler has one interface of its own. */
     @SuppressWarnings({"unchecked", "rawtypes"}) // Generated code has its structures without their parameters.
@@ -104,7 +104,7 @@ public final class Server implements Run.Listener {
         } catch (OutOfMemoryError | RuntimeException error) {
             service.log.error("a connection was closed", "error", error.toString());
             if (peer != null) {
-                countBadFrame();
+                service.counts.badFrames.increment();
                 peer.close();
             }
         }
@@ -174,26 +174,6 @@ public final class Server implements Run.Listener {
         }
     }
 
-    void finished(Exchange exchange) {
-        begun.remove(exchange);
-    }
-
-    void remove(Peer peer) {
-        peers.remove(peer);
-    }
-
-    void wake() {
-        selector.wakeup();
-    }
-
-    void countBadFrame() {
-        service.counts.badFrames.increment();
-    }
-
-    boolean isDraining() {
-        return isDraining;
-    }
-
     @Override
     public void end() {
         isDraining = true;
@@ -218,9 +198,5 @@ public final class Server implements Run.Listener {
         if (!begun.isEmpty()) {
             service.log.error("requests were left at the end", "requests", begun.size());
         }
-    }
-
-    ProcessFunction<?, ? extends TBase<?, ?>> function(String name) {
-        return functions.get(name);
     }
 }

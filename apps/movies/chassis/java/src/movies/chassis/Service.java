@@ -46,11 +46,6 @@ public final class Service implements Chassis.Iface {
         return new Memcached(this, domain);
     }
 
-    /** Configured limit of a call. Units: ms; 0 if none. */
-    public long limitOf(String callee) throws ConfigError {
-        return config.limitOf(callee);
-    }
-
     /** Counts `parts` optional parts that an answer lacks. */
     public void degraded(int parts) {
         counts.degraded.add(parts);
