@@ -1,10 +1,6 @@
 mod bucket;
-#[cfg(all(test, loom))]
-mod loom_tests;
 mod pieces;
 mod table;
-#[cfg(all(test, not(loom)))]
-mod tests;
 mod usage;
 
 use std::collections::VecDeque;
@@ -386,3 +382,6 @@ impl Index {
 fn split_from(new: usize) -> usize {
     new - (new + 1).next_power_of_two() / 2
 }
+
+#[cfg(test)]
+mod tests;

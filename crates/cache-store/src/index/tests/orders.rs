@@ -5,9 +5,9 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Index, Look, Usage};
 use crate::epochs::{Epochs, Seat};
 use crate::hash::KeyHash;
+use crate::index::{Index, Look, Usage};
 use crate::records::Location;
 
 /// A hash with this home bucket, if the table has that many, and this tag.
