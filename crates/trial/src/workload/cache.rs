@@ -14,7 +14,7 @@ use spec::workload::Placement;
 use spec::{Spec, Workload, workload};
 use units::Rate;
 use workloads::cache::{
-    Cache, CacheConfig, DataSet, Dialect, FILLED, FillPolicy, Items, Preparation, Recorded, Server, prepare,
+    Cache, CacheConfig, DataSet, Dialect, FILLED, FillPolicy, Items, Preparation, Server, prepare,
 };
 
 pub use self::config::{read, selected};
@@ -47,7 +47,7 @@ impl super::Offered for Offered {
     }
 
     fn arrivals(&self, rate: Option<Rate>) -> Result<Option<Arrivals>> {
-        let Some(Recorded(replay)) = &self.config.replay else { return Ok(None) };
+        let Some(replay) = &self.config.replay else { return Ok(None) };
         let is_timed = replay.requests().header().is_timed;
         let factor = match rate {
             Some(rate) => rate.rps() / replay.mean_rps(),

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size, mixed};
+use dist::{ItemSizes, Popularity, Population, Rng, Size, mixed};
 use rand::SeedableRng;
-use replay::{Header, Op, Replay};
+use replay::{Op, Replay};
 use units::Bytes;
 
 use crate::cache::{
@@ -12,7 +12,7 @@ use crate::cache::{
 /// Every parameter of the cache workload.
 ///
 /// Shape: plain data; [`CacheConfig::check`] checks whether the parameters go together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CacheConfig {
     /// Keys in the data set.
     pub keys: u64,
@@ -32,7 +32,7 @@ pub struct CacheConfig {
     pub popularity: Popularity,
     /// The requests of a trace. They replace data set, popularity, mix and expiry; `key_size` and `value_size` are those
     /// of keys and values whose length the trace does not tell.
-    pub replay: Option<Recorded>,
+    pub replay: Option<Arc<Replay>>,
     /// The shares of the operations.
     pub mix: Mix,
     /// How the operations are written.
@@ -99,7 +99,10 @@ impl CacheConfig {
     /// Whether the load changes the server's items.
     pub fn writes(&self) -> bool {
         let mix_writes = match &self.replay {
-            Some(recorded) => recorded.header().count(Op::Get) < recorded.header().requests,
+            Some(replay) => {
+                let header = replay.requests().header();
+                header.count(Op::Get) < header.requests
+            }
             None => self.mix.writes(),
         };
         mix_writes || self.on_miss == OnMiss::Set
@@ -147,35 +150,8 @@ impl CacheConfig {
 pub struct Listed {
     /// The file's name, or the name of the data set.
     pub name: String,
-    /// How it was scaled up.
-    pub scaling: Scaling,
     /// The items.
     pub population: Arc<Population>,
-}
-
-impl PartialEq for Listed {
-    /// By name and scaling; contents are not compared.
-    fn eq(&self, other: &Listed) -> bool {
-        (&self.name, self.scaling) == (&other.name, other.scaling)
-    }
-}
-
-/// The requests of a trace.
-#[derive(Clone, Debug)]
-pub struct Recorded(pub Arc<Replay>);
-
-impl Recorded {
-    /// Facts about the whole trace.
-    pub(super) fn header(&self) -> &Header {
-        self.0.requests().header()
-    }
-}
-
-impl PartialEq for Recorded {
-    /// By identity; contents are not compared.
-    fn eq(&self, other: &Recorded) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 #[cfg(test)]

@@ -57,11 +57,7 @@ fn fill_range(
         let (kind, n) = items.item(i);
         key.clear();
         items.append_key(kind, n, &mut key);
-        let holders = match items.server(&key) {
-            Some(server) => server..server + 1,
-            None => 0..pipes.len(),
-        };
-        for server in holders {
+        for server in items.server(&key).map_or(0..pipes.len(), |server| server..server + 1) {
             let pipe = &mut pipes[server];
             let size = items.stored_size(kind, n);
             let value = |out: &mut Vec<u8>| items.append_value(kind, n, &key, 0, out);

@@ -62,7 +62,7 @@ impl Items {
             if config.mix.any(is) { config.keys.min(SIDE_MAX) } else { 0 }
         };
         let sizes = config.sizes();
-        let replay = config.replay.as_ref().map(|recorded| Arc::clone(&recorded.0));
+        let replay = config.replay.clone();
         let longest = match &replay {
             _ if config.verify => GROWN_MAX as u64,
             Some(replay) => replay.requests().header().largest.max(sizes.values().1.0).min(CONTENT_MAX),
@@ -246,16 +246,6 @@ impl Items {
             Ok(_) => Ok(()),
         }
     }
-
-    /// The share of keys of a data set file that are too short for prefix and number and were raised, 0 to 1.
-    ///
-    /// From the first 10 000 keys: a standard error of at most 0.5 %.
-    pub fn raised_keys(&self) -> f64 {
-        let looked_at = self.keys.min(10_000);
-        let raised =
-            (0..looked_at).filter(|&n| (self.sizes.key_size(n) as usize) < self.shortest_key).count();
-        raised as f64 / looked_at as f64
-    }
 }
 
 #[cfg(test)]
@@ -287,10 +277,8 @@ mod tests {
         assert_eq!(all.len(), 1_000);
         assert!(all.iter().all(|k| (5..=40).contains(&k.len())));
         assert!(all.iter().map(String::len).collect::<HashSet<_>>().len() > 30, "sizes vary");
-        assert_eq!(fixed.raised_keys(), 0.0);
         let clipped = items("normal:5,5", "5", "get:100");
         assert!((0..1_000).all(|n| key(&clipped, Kind::Data, n).len() >= 5));
-        assert_eq!(clipped.raised_keys(), 0.0, "clipped before");
     }
 
     #[test]
@@ -320,14 +308,14 @@ mod tests {
         ];
         let scaling = dist::Scaling::NONE;
         let population = dist::Population::new(&dist::DataSet::new(lines).unwrap(), scaling).unwrap();
-        let listed = crate::cache::Listed { name: "two".into(), scaling, population: population.into() };
+        let listed = crate::cache::Listed { name: "two".into(), population: population.into() };
         let config = CacheConfig { keys: 2, data_set: Some(listed), ..config("get:100") };
         config.check().unwrap();
         let items = Items::new(&config);
         let mut shapes: Vec<_> =
             (0..2).map(|n| (key(&items, Kind::Data, n).len(), items.value_size(n))).collect();
         shapes.sort_unstable();
-        assert_eq!((shapes, items.raised_keys()), (vec![(3, 7), (20, 90)], 0.0));
+        assert_eq!(shapes, [(3, 7), (20, 90)]);
         let mut picker = crate::cache::picker::Picker::new(&config, crate::cache::Seat::ONLY).unwrap();
         let mut rng = dist::Streams::new(1).stream(dist::Purpose::Keys, 0);
         let large = (0..1_000).filter(|_| items.value_size(picker.pick(&mut rng)) == 90).count();

@@ -74,7 +74,7 @@ impl Cache {
         });
         let operations = match &config.replay {
             None => drawn.collect(),
-            Some(recorded) => recorded_operations(recorded.header()),
+            Some(replay) => recorded_operations(replay.requests().header()),
         };
         Ok(Cache {
             counts: CacheCounts::default(),

@@ -47,11 +47,7 @@ pub(super) fn survey(controls: &mut [Control], items: &Items, seed: u64) -> Resu
         let (kind, n) = items.item(item);
         let mut key = Vec::new();
         items.append_key(kind, n, &mut key);
-        let holders = match items.server(&key) {
-            Some(server) => server..server + 1,
-            None => 0..controls.len(),
-        };
-        for server in holders {
+        for server in items.server(&key).map_or(0..controls.len(), |server| server..server + 1) {
             let batch = &mut batches[server];
             batch.asked.push(SurveyedKey { key: key.clone(), item });
             batch.bytes += items.stored_size(kind, n);

@@ -24,7 +24,7 @@ const SIZES: u64 = 0x3c6e_f372_fe94_f82b;
 /// A set of files: numbered from 0, each with a path, a size and a content that follow from its number.
 ///
 /// Paths have one length, so that the requests for popular files are as long as all others.
-/// Bounds: 1 to [`FileSet::MAX_FILES`] files.
+/// Bounds: 1 to [`Files::MAX`] files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSet {
     files: Files,
@@ -32,13 +32,10 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// The most files.
-    pub const MAX_FILES: u64 = Files::MAX;
-
     /// `files` files with sizes of a distribution. Two seeds give different contents, and different sizes if
     /// these vary.
     ///
-    /// Errors: no file, or more than [`FileSet::MAX_FILES`].
+    /// Errors: no file, or more than [`Files::MAX`].
     pub fn new(files: u64, sizes: Size, seed: u64) -> Result<FileSet, ParseError> {
         Ok(FileSet::of(Files::new(files, sizes)?, seed))
     }

@@ -8,7 +8,7 @@ use dist::{DataSet, Population, twitter_like};
 use replay::Select;
 use spec::Spec;
 use spec::workload::{Cache, Digits, Protocol, Replay, Verify};
-use workloads::cache::{CacheConfig, Cluster, Listed, Login, Recorded, Server};
+use workloads::cache::{CacheConfig, Cluster, Listed, Login, Server};
 
 /// The workload of a specification on these servers, by name; `None` if they are not known yet.
 ///
@@ -45,10 +45,10 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
 }
 
 /// The selected requests of a trace. It is compiled if that was not done before.
-fn recorded(asked: &Replay) -> Result<Option<Recorded>> {
+fn recorded(asked: &Replay) -> Result<Option<Arc<replay::Replay>>> {
     let Some(file) = &asked.trace else { return Ok(None) };
     let requests = replay::open(file, &mut |_| true)?;
-    Ok(Some(Recorded(Arc::new(replay::Replay::new(Arc::new(requests), &selected(asked))?))))
+    Ok(Some(Arc::new(replay::Replay::new(Arc::new(requests), &selected(asked))?)))
 }
 
 /// The part of a trace that these options select.
@@ -73,7 +73,7 @@ fn listed(cache: &Cache) -> Result<Option<Listed>> {
     let Some(name) = &cache.data_set else { return Ok(None) };
     let set = if name == "twitter" { twitter_like() } else { read(name)? };
     let population = Arc::new(Population::new(&set, cache.scale)?);
-    Ok(Some(Listed { name: name.clone(), scaling: cache.scale, population }))
+    Ok(Some(Listed { name: name.clone(), population }))
 }
 
 /// Reads a data set from a file.

@@ -229,7 +229,7 @@ fn of_trace(text: &str, select: &replay::Select, protocol: Protocol) -> CacheCon
     let requests = Arc::new(replay::open(&file, &mut |_| true).unwrap());
     let replay = Arc::new(replay::Replay::new(requests, select).unwrap());
     CacheConfig {
-        replay: Some(crate::cache::Recorded(replay)),
+        replay: Some(replay),
         key_digits: crate::cache::Digits::Base62,
         protocol,
         ..config("get:100")

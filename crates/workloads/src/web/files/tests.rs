@@ -117,7 +117,7 @@ fn folders_hold_each_file_once() {
 
 proptest! {
     #[test]
-    fn a_path_is_one_whichever_way_it_is_written(file in 0..FileSet::MAX_FILES) {
+    fn a_path_is_one_whichever_way_it_is_written(file in 0..Files::MAX) {
         let set = set("4194304x1");
         let mut written = b"GET ".to_vec();
         set.append_path(file, &mut written);
