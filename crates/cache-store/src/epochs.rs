@@ -133,7 +133,8 @@ impl Drop for Seat {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -164,7 +165,8 @@ mod tests {
 }
 
 /// Every order in which a reader and the writer of a slot can meet.
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests {
     use loom::cell::UnsafeCell;
     use loom::thread;

@@ -186,7 +186,8 @@ impl Drop for Pinned {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -205,7 +206,8 @@ mod tests {
 }
 
 /// Every order in which a writer meets a reader that takes a value along.
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests {
     use loom::cell::UnsafeCell;
     use loom::thread;

@@ -46,7 +46,7 @@ impl fmt::Display for Policy {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
