@@ -51,7 +51,8 @@ impl<W: Waker> Doorbell<W> {
 }
 
 /// Every order in which a sleeper and its producer can meet.
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests {
     use loom::sync::Notify;
     use loom::thread;

@@ -114,7 +114,8 @@ impl<T> Consumer<T> {
 }
 
 /// Every order in which the two sides can meet.
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_tests {
     use loom::thread;
 
@@ -169,7 +170,8 @@ mod loom_tests {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::thread;
