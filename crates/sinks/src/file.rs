@@ -82,13 +82,13 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::sample;
+    use crate::testing;
 
     #[test]
     fn a_file_appears_whole_and_holds_what_was_sent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("traces.jsonl");
-        let traces = sample::traces(3);
+        let traces = testing::traces(3);
         let mut lines = Lines::new(&path).unwrap();
         lines.send(&traces[..2]).unwrap();
         lines.send(&traces[2..]).unwrap();

@@ -120,12 +120,12 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::sample;
+    use crate::testing;
 
     #[test]
     fn requests_come_with_their_spans() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = sample::kept(folder.path(), 2);
+        let kept = testing::kept(folder.path(), 2);
         assert_eq!((kept.trial(), kept.requests()), ("0001", (2, 0)));
         let read: Vec<(u64, usize)> = kept
             .read()
@@ -139,7 +139,7 @@ mod tests {
     fn what_is_damaged_is_said_and_ends_it() {
         let check = |damage: &dyn Fn(&mut Vec<u8>), says: &str| {
             let folder = tempfile::tempdir().unwrap();
-            let mut kept = sample::kept(folder.path(), 2);
+            let mut kept = testing::kept(folder.path(), 2);
             let mut bytes = fs::read(&kept.spans).unwrap();
             damage(&mut bytes);
             fs::write(&kept.spans, &bytes).unwrap();
@@ -159,7 +159,7 @@ mod tests {
         check(&|bytes| bytes[0] = 0, "does not begin with SPN1");
         check(&|bytes| bytes.rotate_left(SPAN_BYTES * 4), "a span of another request");
         let folder = tempfile::tempdir().unwrap();
-        let kept = sample::kept(folder.path(), 1);
+        let kept = testing::kept(folder.path(), 1);
         fs::remove_file(&kept.spans).unwrap();
         assert!(kept.read().is_err());
     }

@@ -16,7 +16,7 @@ mod otlp;
 mod patience;
 mod receiver;
 #[cfg(test)]
-mod sample;
+mod testing;
 #[cfg(test)]
 mod tests;
 mod trace;

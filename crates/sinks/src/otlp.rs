@@ -205,11 +205,11 @@ fn flag(key: &str, value: bool) -> Attribute {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{self, MS};
+    use crate::testing::{self, MS};
 
     #[test]
     fn spans_lie_with_their_instance_and_have_their_moments() {
-        let traces = sample::traces(2);
+        let traces = testing::traces(2);
         let request = Request::of(&traces);
         let json: serde_json::Value = serde_json::from_slice(&request.json()).unwrap();
         let services: Vec<&str> = json["resourceSpans"]
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(root["traceId"], traces[0].hex());
         assert_eq!((&php["parentSpanId"], php["kind"].as_u64()), (&root["spanId"], Some(2)));
         assert_eq!(php["spanId"], "0000000000000001");
-        let at = |ms: u64| (sample::WALL as u64 + ms * MS).to_string();
+        let at = |ms: u64| (testing::WALL as u64 + ms * MS).to_string();
         assert_eq!((&php["startTimeUnixNano"], &php["endTimeUnixNano"]), (&at(100).into(), &at(110).into()));
         assert_eq!(
             (&php["events"][0]["name"], &php["events"][0]["timeUnixNano"]),
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_back_as_they_were_written() {
-        let traces = sample::traces(3);
+        let traces = testing::traces(3);
         let request = Request::of(&traces);
         let read: Request = serde_json::from_slice(&request.json()).unwrap();
         assert_eq!(read, request);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_failed_says_how() {
-        let mut traces = sample::traces(1);
+        let mut traces = testing::traces(1);
         traces[0].ends[2].outcome = "deadline";
         traces[0].ends[2].is_retried = true;
         let span = span(&traces[0], &traces[0].ends[2]);

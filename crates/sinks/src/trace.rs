@@ -264,11 +264,11 @@ fn moved(at: u64, shift: i128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{self, MS};
+    use crate::testing::{self, MS};
 
     fn first(change: &dyn Fn(&mut Kept)) -> Option<Trace> {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = sample::kept(folder.path(), 1);
+        let mut kept = testing::kept(folder.path(), 1);
         change(&mut kept);
         let (request, spans) = kept.read().unwrap().next().unwrap().unwrap();
         Telling::new(&kept).trace(request, spans)
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_request_is_told_by_names_on_the_wall_clock() {
         let trace = first(&|_| ()).unwrap();
-        let wall = |ms: u64| sample::WALL as u64 + ms * MS;
+        let wall = |ms: u64| testing::WALL as u64 + ms * MS;
         assert_eq!((trace.intended, trace.done), (wall(97), wall(113)));
         assert_eq!(trace.ends[0].moments[1], ("sent", wall(98)));
         let told: Vec<String> = trace
@@ -320,7 +320,7 @@ mod tests {
         })
         .unwrap();
         // The entrance has 10 of 15 ms, from 100 on, so that 2.5 are before it.
-        let wall = |us: u64| sample::WALL as u64 + us * 1_000;
+        let wall = |us: u64| testing::WALL as u64 + us * 1_000;
         assert_eq!((trace.intended, trace.done), (wall(96_500), wall(112_500)));
         assert_eq!(trace.ends[0].moments[1], ("sent", wall(97_500)));
     }
@@ -333,7 +333,7 @@ mod tests {
             kept.traces.processes[1].boot = "another".into();
             kept.traces.processes[1].wall_offset_ns += 5;
         });
-        assert_eq!(other.unwrap().ends[3].start(), sample::WALL as u64 + 103 * MS + 5);
+        assert_eq!(other.unwrap().ends[3].start(), testing::WALL as u64 + 103 * MS + 5);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::sent;
 use crate::http::Http;
 use crate::kept::Kept;
 use crate::trace::hex;
-use crate::{Error, Patience, sample};
+use crate::{Error, Patience, testing};
 
 /// The application `name`, built and started. If this machine lacks the tools to build it, prints that and returns
 /// `None`.
@@ -53,7 +53,7 @@ fn jaeger_holds_what_was_sent() {
     let Some(mut jaeger) = started("jaeger") else { return };
     let [query, otlp] = ports(&jaeger, "jaeger")[..] else { panic!("two addresses") };
     let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 250)];
+    let kept = [testing::kept(folder.path(), 250)];
     let to = format!("jaeger://127.0.0.1:{otlp}?query={query}");
     for _ in 0..2 {
         let came = sent(&kept, &to, &Patience::default()).unwrap();
@@ -85,11 +85,11 @@ fn jaeger_holds_what_was_sent() {
     }
     let php = span(&ends[1]);
     assert_eq!((php["operationName"].as_str(), php["duration"].as_u64()), (Some("php.GET"), Some(10_000)));
-    assert_eq!(php["startTime"].as_u64(), Some(sample::WALL as u64 / 1000 + 100_000));
+    assert_eq!(php["startTime"].as_u64(), Some(testing::WALL as u64 / 1000 + 100_000));
     assert_eq!(php["logs"].as_array().unwrap().len(), 4);
     let tags = span(&ends[0])["tags"].clone();
     let front = tags.as_array().unwrap().iter().find(|tag| tag["key"] == "taillight.part.front_ns").unwrap();
-    assert_eq!(front["value"].as_u64(), Some(5 * sample::MS));
+    assert_eq!(front["value"].as_u64(), Some(5 * testing::MS));
     jaeger.stop();
     let error = sent(&kept, &to, &super::hasty()).unwrap_err();
     assert!(matches!(error, Error::NoAnswer { .. }), "{error}");

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::{LIMIT, hasty, sent};
 use crate::otlp::Request;
-use crate::sample;
+use crate::testing;
 use crate::{Error, Patience};
 
 /// A stand-in's reaction to a request.
@@ -72,7 +72,7 @@ fn serve(stream: TcpStream, does: &Does, tell: &Sender<(String, Vec<u8>)>) {
 /// The result of sending one page to a stand-in that does these, and the number of requests that it got.
 fn received(does: Vec<Does>) -> (Result<(), String>, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 1)];
+    let kept = [testing::kept(folder.path(), 1)];
     let (port, told) = stand_in(does);
     let came = sent(&kept, &format!("otlp://127.0.0.1:{port}"), &hasty());
     (came.map(|came| assert!(!came.is_counted)).map_err(|e| e.to_string()), told.try_iter().count())
@@ -110,7 +110,7 @@ fn one_that_says_nothing_is_given_up() {
     // No one listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 1)];
+    let kept = [testing::kept(folder.path(), 1)];
     let error = sent(&kept, &format!("jaeger://127.0.0.1:{port}"), &hasty()).unwrap_err();
     assert!(matches!(error, Error::NoAnswer { tries: 3, .. }), "{error}");
 }
@@ -125,7 +125,7 @@ fn of_trace(spans: u64) -> Does {
 fn what_jaeger_does_not_hold_is_an_error() {
     let check = |pages: u8, answers: Vec<Does>, patience: Patience| {
         let folder = tempfile::tempdir().unwrap();
-        let kept = [sample::kept(folder.path(), pages)];
+        let kept = [testing::kept(folder.path(), pages)];
         let ((takes, took), (query, asked)) = (stand_in(vec![ok()]), stand_in(answers));
         let came = sent(&kept, &format!("jaeger://127.0.0.1:{takes}?query={query}"), &patience);
         let (first, body) = took.recv_timeout(LIMIT).unwrap();
@@ -153,7 +153,7 @@ fn what_jaeger_does_not_hold_is_an_error() {
 #[test]
 fn it_ends_when_it_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 1)];
+    let kept = [testing::kept(folder.path(), 1)];
     let (port, _told) = stand_in(vec![ok()]);
     let to = format!("otlp://127.0.0.1:{port}").parse().unwrap();
     let mut seen = Vec::new();
@@ -168,7 +168,7 @@ fn it_ends_when_it_is_told_so() {
 #[test]
 fn a_file_takes_all_in_batches() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = [sample::kept(folder.path(), 255)];
+    let kept = [testing::kept(folder.path(), 255)];
     let file = folder.path().join("traces.jsonl");
     let came = sent(&kept, file.to_str().unwrap(), &hasty()).unwrap();
     assert_eq!((came.traces, came.spans, came.without_moments, came.is_counted), (255, 1275, 0, true));
