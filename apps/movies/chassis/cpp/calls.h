@@ -1,8 +1,11 @@
 #pragma once
 
+#include <poll.h>
+
+#include <algorithm>
 #include <deque>
-#include <memory>
 #include <utility>
+#include <vector>
 
 #include "call.h"
 
@@ -22,7 +25,8 @@ struct To {
 class Calls {
  public:
   /** Calls for the request that this thread works on; they end at `until_ns`, if that is before its deadline. */
-  explicit Calls(Records& records, int64_t until_ns = INT64_MAX);
+  explicit Calls(Records& records, int64_t until_ns = INT64_MAX)
+      : records_(records), context_(Context::current()), until_ns_(std::min(context_.deadline_ns, until_ns)) {}
 
   /** `send` and `receive` take a `Client&` and call `send_x` and `recv_x`. */
   template <class Client, class Send, class Receive>
@@ -39,13 +43,46 @@ class Calls {
                                hash});
   }
 
-  void finish();
+  void finish() {
+    std::vector<pollfd> waiting;
+    std::vector<Call*> whose;
+    for (;;) {
+      waiting.clear();
+      whose.clear();
+      int64_t first = INT64_MAX;
+      for (Call& call : calls_) {
+        if (call.has_ended()) continue;
+        waiting.push_back({call.descriptor(), POLLIN, 0});
+        whose.push_back(&call);
+        first = std::min(first, call.until_ns());
+      }
+      if (waiting.empty()) return;
+      timespec left = left_until(first);
+      ppoll(waiting.data(), waiting.size(), &left, nullptr);
+      for (size_t at = 0; at < waiting.size(); at++) {
+        if (waiting[at].revents) {
+          whose[at]->on_readable();
+        } else if (now_ns() >= whose[at]->until_ns()) {
+          whose[at]->give_up();
+        }
+      }
+    }
+  }
 
   /** The same, and throws the error of the first that has one. */
-  void finish_all();
+  void finish_all() {
+    finish();
+    for (const Call& call : calls_) {
+      if (call.error()) std::rethrow_exception(call.error());
+    }
+  }
 
  private:
-  const Call& start(Call::Request request);
+  const Call& start(Call::Request request) {
+    Call& call = calls_.emplace_back(records_, context_, until_ns_, std::move(request));
+    call.start();
+    return call;
+  }
 
   Records& records_;
   const Context context_;
