@@ -2,6 +2,10 @@
 //! interface definition, and no service uses another's code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
+
+use serde::Deserialize;
+use toml::Spanned;
 
 use crate::finding::Finding;
 use crate::metadata::Package;
@@ -14,137 +18,154 @@ const CODE: [&str; 14] = [
     ".c", ".h", ".cc", ".cpp", ".hpp", ".java", ".scala", ".go", ".js", ".mjs", ".py", ".php", ".txt", ".sh",
 ];
 
-/// A part of the description: its line, and its own keys with their values as they are written.
-#[derive(Debug)]
-struct Section<'a> {
-    title: &'a str,
-    line: usize,
-    keys: BTreeMap<&'a str, String>,
+/// A description, as far as the checks look at it.
+#[derive(Deserialize)]
+struct Description {
+    #[serde(default)]
+    kind: BTreeMap<String, Part>,
+    #[serde(default)]
+    service: Vec<Spanned<Part>>,
+    #[serde(default)]
+    member: Vec<Spanned<Part>>,
+}
+
+/// A service, a member or a kind.
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    name: String,
+    kind: Option<String>,
+    written: Option<bool>,
+    interface: Option<String>,
+    #[serde(default)]
+    methods: Vec<String>,
+}
+
+/// An application, its description and the folders of its services.
+struct App<'a> {
+    repository: &'a Repository,
+    file: &'a str,
+    text: &'a str,
+    kinds: BTreeMap<String, Part>,
+    /// The services and members, each with its line.
+    parts: Vec<(usize, Part)>,
+    /// The folder that holds those of the services, with a slash at its end.
+    services: String,
+    folders: BTreeSet<&'a str>,
 }
 
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     let descriptions = repository.ending("/app.toml").filter(|(file, _)| file.starts_with("apps/"));
     let made = descriptions.filter_map(|(file, text)| {
-        let app = file.strip_suffix("/app.toml")?;
+        let folder = file.strip_suffix("/app.toml")?;
         let (idl_file, idl) =
-            repository.ending(".thrift").find(|(idl, _)| idl.starts_with(&format!("{app}/idl/")))?;
-        Some(of_app(repository, app, (file, text), (idl_file, idl)))
+            repository.ending(".thrift").find(|(idl, _)| idl.starts_with(&format!("{folder}/idl/")))?;
+        Some(match App::read(repository, folder, file, text) {
+            Ok(app) => [app.folders(), app.methods(idl_file, &interfaces(idl)), app.strangers()].concat(),
+            Err(error) => {
+                vec![Finding::file(file, format!("cannot be read: {}", error.message()), "correct it")]
+            }
+        })
     });
     made.flatten().collect()
 }
 
-fn of_app(
-    repository: &Repository,
-    app: &str,
-    (file, text): (&str, &str),
-    (idl_file, idl): (&str, &str),
-) -> Vec<Finding> {
-    let sections = sections(text);
-    let parts: Vec<&Section<'_>> =
-        sections.iter().filter(|one| ["[service]", "[member]"].contains(&one.title)).collect();
-    let mut findings = folders(repository, app, file, text, &sections, &parts);
-    findings.extend(methods(file, &parts, idl_file, &interfaces(idl)));
-    findings.extend(strangers(repository, app));
-    findings
-}
-
-/// Each service that is written here has its folder, and each folder its service.
-fn folders(
-    repository: &Repository,
-    app: &str,
-    file: &str,
-    text: &str,
-    sections: &[Section<'_>],
-    parts: &[&Section<'_>],
-) -> Vec<Finding> {
-    let services = format!("{app}/services/");
-    let all: BTreeSet<&str> = repository
-        .ending("")
-        .filter_map(|(path, _)| path.strip_prefix(&services)?.split_once('/'))
-        .map(|(name, _)| name)
-        .collect();
-    // Without services there is nothing to compare.
-    if all.is_empty() {
-        return Vec::new();
+impl<'a> App<'a> {
+    fn read(
+        repository: &'a Repository,
+        folder: &str,
+        file: &'a str,
+        text: &'a str,
+    ) -> Result<App<'a>, toml::de::Error> {
+        let Description { kind: kinds, service, member } = toml::from_str(text)?;
+        let line = |part: &Spanned<Part>| text[..part.span().start].matches('\n').count() + 1;
+        let parts = service.into_iter().chain(member).map(|part| (line(&part), part.into_inner())).collect();
+        let services = format!("{folder}/services/");
+        let inside =
+            repository.ending("").filter_map(|(path, _)| path.strip_prefix(&services)?.split_once('/'));
+        let folders = inside.map(|(name, _)| name).collect();
+        Ok(App { repository, file, text, kinds, parts, services, folders })
     }
-    let mut findings = Vec::new();
-    for part in parts {
-        let name = part.name();
-        if is_written(part, sections) && !all.contains(name.as_str()) {
-            let problem = format!("'{name}' is written here, and there is no folder {services}{name}");
-            findings.push(Finding::line(file, part.line, problem, "write it, or leave `written` out"));
+
+    /// Each service that is written here has its folder, and each folder its service.
+    fn folders(&self) -> Vec<Finding> {
+        let App { file, services, folders, .. } = self;
+        // Without services there is nothing to compare.
+        if folders.is_empty() {
+            return Vec::new();
         }
-    }
-    for folder in all {
-        let is_part = parts.iter().any(|part| part.name() == folder);
-        // Some folders hold code that services of a kind share; the description names these.
-        if !is_part && !text.contains(&format!("services/{folder}/")) {
-            let problem = format!("{services}{folder} is no service of the registry");
-            findings.push(Finding::file(file, problem, "describe it there, or remove the folder"));
-        }
-    }
-    findings
-}
-
-/// A service has the methods of its interface, in the order in which they are numbered.
-fn methods(
-    file: &str,
-    parts: &[&Section<'_>],
-    idl_file: &str,
-    interfaces: &BTreeMap<&str, (usize, Vec<&str>)>,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut described = BTreeSet::from([BASE.to_owned()]);
-    for part in parts {
-        let Some(interface) = part.keys.get("interface").map(|value| unquoted(value)) else { continue };
-        let own: Vec<String> = part.keys.get("methods").map_or(Vec::new(), |value| list(value));
-        let problem = match interfaces.get(interface.as_str()) {
-            None => Some(format!("interface '{interface}' is no service of {idl_file}")),
-            Some((_, methods)) if *methods != own => {
-                Some(format!("methods {}; {idl_file} has {}", own.join(", "), methods.join(", ")))
-            }
-            Some(_) => None,
-        };
-        findings.extend(problem.map(|problem| {
-            let problem = format!("'{}': {problem}", part.name());
-            Finding::line(file, part.line, problem, "both have the same, in the same order")
-        }));
-        described.insert(interface);
-    }
-    for (name, (line, _)) in interfaces.iter().filter(|(name, _)| !described.contains(**name)) {
-        let problem = format!("no service of {file} has the interface '{name}'");
-        findings.push(Finding::line(idl_file, *line, problem, "describe it there, or remove it"));
-    }
-    findings
-}
-
-/// A service that names the folder of another.
-fn strangers(repository: &Repository, app: &str) -> Vec<Finding> {
-    let services = format!("{app}/services/");
-    let mut findings = Vec::new();
-    let is_code = |file: &str| CODE.iter().any(|end| file.ends_with(end));
-    let code = repository.ending("").filter(|(file, _)| file.starts_with(&services) && is_code(file));
-    let names: BTreeSet<&str> = repository
-        .ending("")
-        .filter_map(|(file, _)| file.strip_prefix(&services)?.split_once('/'))
-        .map(|(name, _)| name)
-        .collect();
-    for (file, text) in code {
-        let Some((own, _)) = file[services.len()..].split_once('/') else { continue };
-        for (at, line) in text.lines().enumerate() {
-            let uses = |other: &&&str| **other != own && names_folder(line, other);
-            if let Some(other) = names.iter().find(uses) {
-                let problem = format!("service '{own}' uses code of '{other}'");
-                findings.push(Finding::line(
-                    file,
-                    at + 1,
-                    problem,
-                    "what both need is the chassis of their language",
-                ));
+        let mut findings = Vec::new();
+        for (line, part) in &self.parts {
+            let name = part.name.as_str();
+            if self.is_written(part) && !folders.contains(name) {
+                let problem = format!("'{name}' is written here, and there is no folder {services}{name}");
+                findings.push(Finding::line(file, *line, problem, "write it, or leave `written` out"));
             }
         }
+        for folder in folders {
+            let is_part = self.parts.iter().any(|(_, part)| part.name == *folder);
+            // Some folders hold code that services of a kind share; the description names these.
+            if !is_part && !self.text.contains(&format!("services/{folder}/")) {
+                let problem = format!("{services}{folder} is no service of the registry");
+                findings.push(Finding::file(file, problem, "describe it there, or remove the folder"));
+            }
+        }
+        findings
     }
-    findings
+
+    /// Whether the code of a part is in the application: the part, its kind or its kind's kind says so.
+    fn is_written(&self, part: &Part) -> bool {
+        let kinds = iter::successors(Some(part), |part| self.kinds.get(part.kind.as_ref()?));
+        // Kinds may name each other in a circle.
+        kinds.take(self.kinds.len() + 1).find_map(|part| part.written) == Some(true)
+    }
+
+    /// A service has the methods of its interface, in the order in which they are numbered.
+    fn methods(&self, idl_file: &str, interfaces: &BTreeMap<&str, (usize, Vec<&str>)>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut described = BTreeSet::from([BASE]);
+        for (line, part) in &self.parts {
+            let Some(interface) = part.interface.as_deref() else { continue };
+            let problem = match interfaces.get(interface) {
+                None => Some(format!("interface '{interface}' is no service of {idl_file}")),
+                Some((_, methods)) if *methods != part.methods => Some(format!(
+                    "methods {}; {idl_file} has {}",
+                    part.methods.join(", "),
+                    methods.join(", ")
+                )),
+                Some(_) => None,
+            };
+            findings.extend(problem.map(|problem| {
+                let problem = format!("'{}': {problem}", part.name);
+                Finding::line(self.file, *line, problem, "both have the same, in the same order")
+            }));
+            described.insert(interface);
+        }
+        for (name, (line, _)) in interfaces.iter().filter(|(name, _)| !described.contains(**name)) {
+            let problem = format!("no service of {} has the interface '{name}'", self.file);
+            findings.push(Finding::line(idl_file, *line, problem, "describe it there, or remove it"));
+        }
+        findings
+    }
+
+    /// A service that names the folder of another.
+    fn strangers(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let is_code = |file: &str| CODE.iter().any(|end| file.ends_with(end));
+        for (file, text) in self.repository.ending("").filter(|(file, _)| is_code(file)) {
+            let path = file.strip_prefix(&self.services).and_then(|path| path.split_once('/'));
+            let Some((own, _)) = path else { continue };
+            for (at, line) in text.lines().enumerate() {
+                let uses = |other: &&&str| **other != own && names_folder(line, other);
+                if let Some(other) = self.folders.iter().find(uses) {
+                    let problem = format!("service '{own}' uses code of '{other}'");
+                    let remedy = "what both need is the chassis of their language";
+                    findings.push(Finding::line(file, at + 1, problem, remedy));
+                }
+            }
+        }
+        findings
+    }
 }
 
 /// Whether a line of code leads to the folder of a service: `services/NAME/`, `../NAME/`.
@@ -154,55 +175,6 @@ fn names_folder(line: &str, name: &str) -> bool {
             .skip(1)
             .any(|rest| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
     })
-}
-
-/// Whether the code of a part is in the application: the part, its kind or its kind's kind says so.
-fn is_written(part: &Section<'_>, sections: &[Section<'_>]) -> bool {
-    let mut one = part;
-    for _ in 0..=sections.len() {
-        if let Some(written) = one.keys.get("written") {
-            return written == "true";
-        }
-        let Some(kind) = one.keys.get("kind").map(|value| unquoted(value)) else { return false };
-        let title = format!("kind.{kind}");
-        let Some(next) = sections.iter().find(|section| section.title == title) else { return false };
-        one = next;
-    }
-    false
-}
-
-impl Section<'_> {
-    fn name(&self) -> String {
-        self.keys.get("name").map_or_else(String::new, |value| unquoted(value))
-    }
-}
-
-/// The tables of a description, `[service]` for `[[service]]`. A list over several lines is joined.
-fn sections(text: &str) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut open: Option<&str> = None;
-    for (at, line) in text.lines().enumerate() {
-        if let (Some(key), Some(section)) = (open, sections.last_mut()) {
-            let value = section.keys.entry(key).or_default();
-            value.push_str(line.trim());
-            open = (!line.trim().starts_with(']')).then_some(key);
-        } else if let Some(title) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            sections.push(Section { title, line: at + 1, keys: BTreeMap::new() });
-        } else if let (Some((key, value)), Some(section)) = (line.split_once(" = "), sections.last_mut()) {
-            let value = value.trim();
-            section.keys.insert(key.trim(), value.to_owned());
-            open = (value.ends_with('[') && !value.contains(']')).then(|| key.trim());
-        }
-    }
-    sections
-}
-
-fn unquoted(value: &str) -> String {
-    value.trim_matches('"').to_owned()
-}
-
-fn list(value: &str) -> Vec<String> {
-    value.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 /// The services of an interface definition: the line of each, and its methods in order.
