@@ -2,7 +2,6 @@
 //! recognise it again. Sets are made, checked, evicted from memory and removed here, too.
 
 mod check;
-mod content;
 mod evict;
 mod lock;
 mod make;
@@ -14,13 +13,13 @@ mod room;
 mod work;
 
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 
-use datasets::videos::{Catalog, Entry, RUNGS};
+use datasets::videos::{Body, Catalog, Entry, RUNGS};
 
 use crate::web::FileSet;
 pub use check::check;
-pub use content::SetContent;
 pub use evict::evict;
 pub use make::make;
 pub use manifest::{Manifest, Sum};
@@ -124,19 +123,19 @@ impl Set {
         }
     }
 
-    /// The content of a file; `None` if it does not follow from the set.
-    pub fn content(&self, file: &SetFile) -> Option<SetContent> {
-        match (self, file.what) {
-            (Set::Files(files), FileOrigin::Numbered(n)) => Some(SetContent::Text(files.content(n))),
-            (Set::Videos(videos), FileOrigin::Computed(entry)) => {
-                Some(SetContent::Video(videos.catalog.body(entry)))
+    /// The content of a file from an offset on; `None` if it does not follow from the set.
+    pub fn content(&self, file: &SetFile, from: u64) -> Option<Box<dyn Read>> {
+        let body = match (self, file.what) {
+            (Set::Files(files), FileOrigin::Numbered(n)) => {
+                return Some(Box::new(files.content(n).starting_at(from)));
             }
+            (Set::Videos(videos), FileOrigin::Computed(entry)) => videos.catalog.body(entry),
             (Set::Videos(videos), FileOrigin::Index) => {
-                let index = videos.catalog.index(videos.is_real);
-                Some(SetContent::Video(datasets::videos::Body::text(index.into_bytes())))
+                Body::text(videos.catalog.index(videos.is_real).into_bytes())
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Box::new(body.range(from..u64::MAX)))
     }
 
     /// Whether an interrupted creation resumes, file by file. Files of a web server are made faster than checked.

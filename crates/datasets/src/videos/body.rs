@@ -1,3 +1,4 @@
+use std::io::{self, Read};
 use std::ops::Range;
 
 use crate::videos::Content;
@@ -67,6 +68,12 @@ impl Body {
                 fits
             }
         }
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        Ok(self.fill(out))
     }
 }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -151,13 +151,13 @@ impl Inspection<'_> {
         if length > 0 && hole < length {
             return Ok(Some(format!("was not written from byte {hole} on: it has a hole there")));
         }
-        match (self.set.content(file), made) {
+        match (self.set.content(file, 0), made) {
             (Some(_), _) => self.differs(open, file, length),
             // For content that no rule generates, only the checksum of the whole file is known, so a part of it cannot be checked.
             (None, Some(_)) if !self.is_drawn(&file.path, 0) => self.meter.skip(length).map(|()| None),
             (None, Some(made)) => {
                 seek(open, SeekFrom::Start(0)).map_err(io::Error::from)?;
-                let found = Sum::of(open, |bytes| self.told(bytes))?;
+                let found = Sum::of(open, |bytes| self.meter.advance(bytes))?;
                 Ok((found != *made).then(|| "holds something else".into()))
             }
             (None, None) => Ok(None),
@@ -167,6 +167,7 @@ impl Inspection<'_> {
     /// Whether the content read from a file differs from the set's content.
     fn differs(&self, open: &File, file: &SetFile, length: u64) -> Result<Option<String>> {
         let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE)).max(1)];
+        let mut expect = piece.clone();
         let last = length.saturating_sub(1) / RANGE;
         for range in 0..=last {
             let (from, to) = (range * RANGE, length.min((range + 1) * RANGE));
@@ -175,8 +176,8 @@ impl Inspection<'_> {
                 self.meter.skip(to - from)?;
                 continue;
             }
-            let Some(content) = self.set.content(file) else { return Ok(None) };
-            let (mut content, mut at) = (content.starting_at(from), from);
+            let Some(mut content) = self.set.content(file, from) else { return Ok(None) };
+            let mut at = from;
             while at < to {
                 let wanted = piece.len().min((to - at) as usize);
                 let read = match open.read_at(&mut piece[..wanted], at) {
@@ -184,7 +185,8 @@ impl Inspection<'_> {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     other => other?,
                 };
-                if !content.matches(&piece[..read]) {
+                content.read_exact(&mut expect[..read])?;
+                if piece[..read] != expect[..read] {
                     let near = at + read as u64;
                     return Ok(Some(format!("holds something else between bytes {at} and {near}")));
                 }
@@ -200,9 +202,5 @@ impl Inspection<'_> {
         let of_path = path.bytes().fold(seed, |hash, byte| mixed(hash ^ u64::from(byte)));
         // The upper 53 bits are the digits of a number below 1.
         ((mixed(of_path ^ mixed(range)) >> 11) as f64) < share * (1u64 << 53) as f64
-    }
-
-    fn told(&self, bytes: u64) -> Result<()> {
-        self.meter.advance(bytes)
     }
 }

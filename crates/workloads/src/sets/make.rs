@@ -1,5 +1,5 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -149,10 +149,10 @@ fn make_folder(root: &Path, set: &Set, folder: u64, meter: &Meter<'_>) -> Result
 
 /// Writes a file, unless it is there whole. Where a set resumes, it has another name until it is.
 fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &Meter<'_>) -> Result<()> {
-    let Some(mut content) = set.content(file) else { return Ok(()) };
+    let (Some(mut content), Some(size)) = (set.content(file, 0), file.size) else { return Ok(()) };
     let path = below(root, &file.path);
-    if set.resumes() && fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() == content.left()) {
-        return meter.skip(content.left());
+    if set.resumes() && fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() == size) {
+        return meter.skip(size);
     }
     let place = if set.resumes() { unfinished(&path) } else { path.clone() };
     let failed = |error| of_disk(error, root, "write", &place);
@@ -165,7 +165,8 @@ fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &M
         options.create_new(true).open(&place).map_err(failed)?
     };
     loop {
-        match content.fill(piece) {
+        // Arithmetic does not fail.
+        match content.read(piece)? {
             0 => break,
             filled => {
                 open.write_all(&piece[..filled]).map_err(failed)?;

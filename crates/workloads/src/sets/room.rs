@@ -10,7 +10,6 @@ use units::Bytes;
 
 use super::make::below;
 use super::{Set, Videos};
-use crate::web::FileSet;
 
 /// The free space of a file system for this account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,11 @@ pub(super) fn check(folder: &Path, set: &Set) -> Result<()> {
 fn takes(set: &Set, block: u64) -> Takes {
     // Each folder, and the marker.
     match set {
-        Set::Files(files) => of_files(files, block),
+        Set::Files(set) => {
+            let files = (0..set.files()).map(|file| set.size(file).next_multiple_of(block));
+            let bytes = files.sum::<u64>() + set.folders() * FOLDER;
+            Takes { bytes, inodes: set.files() + set.folders() + 1 }
+        }
         Set::Videos(Videos { catalog, is_real: false }) => {
             let videos = 0..catalog.videos();
             let files = videos.clone().flat_map(|video| {
@@ -90,11 +93,6 @@ fn takes(set: &Set, block: u64) -> Takes {
             }
         }
     }
-}
-
-fn of_files(set: &FileSet, block: u64) -> Takes {
-    let files = (0..set.files()).map(|file| set.size(file).next_multiple_of(block));
-    Takes { bytes: files.sum::<u64>() + set.folders() * FOLDER, inodes: set.files() + set.folders() + 1 }
 }
 
 /// The space of a set's existing files.
@@ -150,6 +148,7 @@ fn fits(free: Free, takes: Takes) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::video::Catalog;
+    use crate::web::FileSet;
 
     #[test]
     fn files_in_memory_count_for_the_group() {

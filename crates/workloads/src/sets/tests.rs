@@ -10,6 +10,28 @@ fn videos(text: &str, is_real: bool) -> Set {
     Set::Videos(Videos { catalog: Catalog::new(&text.parse().unwrap(), 7).unwrap(), is_real })
 }
 
+/// The content of a file from an offset on.
+fn rest(set: &Set, file: &SetFile, from: u64) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    set.content(file, from)?.read_to_end(&mut out).unwrap();
+    Some(out)
+}
+
+#[test]
+fn what_follows_an_offset_is_the_end_of_the_whole() {
+    let (text, video) = (files("3x1000"), videos("1x1/4096", false));
+    let of_text = text.files_of(0);
+    let of_video = [video.files_of(0), video.files_beside()].concat();
+    let all = of_text.iter().map(|file| (&text, file)).chain(of_video.iter().map(|file| (&video, file)));
+    for (set, file) in all {
+        let whole = rest(set, file, 0).unwrap();
+        for offset in [0, 1, 7, 63, 64, 100, whole.len(), whole.len() + 5] {
+            let end = &whole[offset.min(whole.len())..];
+            assert_eq!(rest(set, file, offset as u64).unwrap(), end, "{offset}");
+        }
+    }
+}
+
 #[test]
 fn a_folder_tells_its_set() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,13 +97,13 @@ fn every_file_lies_in_the_folder_that_lists_it() {
         for folder in 0..set.folders() {
             for file in set.files_of(folder) {
                 assert_eq!(file.path.rsplit_once('/').unwrap().0, set.folder(folder));
-                assert_eq!(set.content(&file).map(|content| content.left()), file.size, "{}", file.path);
+                assert_eq!(rest(&set, &file, 0).map(|all| all.len() as u64), file.size, "{}", file.path);
                 assert!(paths.insert(file.path));
             }
         }
         for file in set.files_beside() {
             assert_eq!(file.path.matches('/').count(), 1);
-            assert_eq!(set.content(&file).map(|content| content.left()), file.size);
+            assert_eq!(rest(&set, &file, 0).map(|all| all.len() as u64), file.size);
             assert!(paths.insert(file.path));
         }
         let Set::Videos(of) = &set else {

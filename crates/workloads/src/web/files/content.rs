@@ -49,15 +49,6 @@ impl Content {
         }
         done
     }
-
-    /// Whether `bytes` are the next ones, which it passes over: for a body that arrives piece by piece.
-    pub fn matches(&mut self, bytes: &[u8]) -> bool {
-        let mut expect = [0; 1024];
-        bytes.chunks(expect.len()).all(|piece| {
-            let expect = &mut expect[..piece.len()];
-            self.fill(expect) == piece.len() && expect == piece
-        })
-    }
 }
 
 impl Read for Content {
@@ -128,43 +119,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_short_or_long_body_is_seen() {
-        let body = all(7, 3, 3_000);
-        let check = |bytes: &[u8], matches: bool, left: u64| {
-            let mut content = Content::new(7, 3, 3_000);
-            assert_eq!((content.matches(bytes), content.left()), (matches, left), "{} B", bytes.len());
-        };
-        check(&body, true, 0);
-        check(&body[..2_999], true, 1);
-        check(&[], true, 3_000);
-        check(&[&body[..], b"x"].concat(), false, 0);
-    }
-
     proptest! {
         #[test]
         fn pieces_make_the_whole(seed: u64, file in 0u64..4_194_304, cuts in prop::collection::vec(0usize..300, 0..20)) {
             let whole = all(seed, file, 3_000);
             prop_assert_eq!(whole.len(), 3_000);
-            let (mut content, mut checked) = (Content::new(seed, file, 3_000), Content::new(seed, file, 3_000));
+            let mut content = Content::new(seed, file, 3_000);
             let mut at = 0;
             for cut in cuts {
                 let mut piece = vec![0; cut];
                 let filled = content.fill(&mut piece);
                 prop_assert_eq!(filled, cut.min(3_000 - at));
                 prop_assert_eq!(&piece[..filled], &whole[at..at + filled]);
-                prop_assert!(checked.matches(&piece[..filled]));
                 at += filled;
             }
-        }
-
-        #[test]
-        fn a_changed_byte_is_seen(at in 0usize..3_000, flip in 1u8.., cut in 1usize..3_000) {
-            let mut body = all(7, 3, 3_000);
-            body[at] ^= flip;
-            let mut content = Content::new(7, 3, 3_000);
-            let pieces: Vec<bool> = body.chunks(cut).map(|piece| content.matches(piece)).collect();
-            prop_assert!(!pieces[at / cut]);
         }
     }
 }
