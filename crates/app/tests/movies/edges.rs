@@ -12,7 +12,8 @@ use crate::movies::site::{Site, until};
 
 #[test]
 fn the_site_answers_and_each_service_counts() {
-    let Some(mut site) = Site::start(&["web.instances=1"]) else { return };
+    // On a busy machine advertisements would not come in their 20 ms, and not be asked for again and again.
+    let Some(mut site) = Site::start(&["web.instances=1", "ads_deadline_ms=500"]) else { return };
     assert_eq!(site.get("/").status, 200);
     let page = site.whole_page("/api/movie/1?reviews=5");
     assert_eq!(page["info"]["movie"], 1, "{page}");
@@ -22,12 +23,22 @@ fn the_site_answers_and_each_service_counts() {
     assert_eq!(site.running.gone(), None);
 }
 
-/// The answer to a request that is traced, under this number.
+/// The answer to a request that is traced, under this number. It is repeated while it or a part of its page is late, as
+/// on a busy machine: its graph would not be whole. Each try has a trace of its own.
 pub(crate) fn traced(site: &Site, number: u8, request: Request) -> Value {
-    let traceparent = format!("00-{}-00000000000000ff-01", format!("{number:02x}").repeat(16));
-    let answer = site.ask(&Request { traceparent, ..request });
-    assert_eq!(answer.status, 200, "query {number}: {answer:?}");
-    answer.json()
+    let mut tries = 0..=u8::MAX;
+    let mut whole = Value::Null;
+    until(&format!("query {number} is answered in time"), || {
+        let tried = format!("{:02x}", tries.next().expect("some tries are enough")).repeat(15);
+        let traceparent = format!("00-{number:02x}{tried}-00000000000000ff-01");
+        let answer = site.ask(&Request { traceparent, ..request.clone() });
+        assert!([200, 504].contains(&answer.status), "query {number}: {answer:?}");
+        if answer.status == 200 {
+            whole = answer.json();
+        }
+        answer.status == 200 && whole["missing"].as_array().is_none_or(Vec::is_empty)
+    });
+    whole
 }
 
 /// The requests whose root span and all of its called spans have been written.
@@ -95,21 +106,22 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
         words.collect::<BTreeSet<String>>()
     };
     let seen = || -> BTreeMap<u8, BTreeSet<String>> {
-        let of = |request: &Traced| {
-            let word = |edge: &traces::Edge| {
-                let (caller, callee) = (name(edge.caller), name(edge.callee));
-                format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(edge.method)])
-            };
-            (request.trace.0[0], edges([request]).keys().map(word).collect())
+        let word = |edge: &traces::Edge| {
+            let (caller, callee) = (name(edge.caller), name(edge.callee));
+            format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(edge.method)])
         };
-        requests_in(spans).iter().map(of).collect()
+        let mut seen: BTreeMap<u8, BTreeSet<String>> = BTreeMap::new();
+        for request in requests_in(spans) {
+            seen.entry(request.trace.0[0]).or_default().extend(edges([&request]).keys().map(word));
+        }
+        seen
     };
     let is_there = |seen: &BTreeMap<u8, BTreeSet<String>>| {
         expect.iter().all(|(number, text)| seen.get(number).is_some_and(|found| *found == words(text)))
     };
     // Spans are written some 100 ms after the answer.
     let begun = Instant::now();
-    let is_late = || begun.elapsed() > Duration::from_secs(10);
+    let is_late = || begun.elapsed() > Duration::from_secs(60);
     until("the calls of each query are those of its graph", || is_there(&seen()) || is_late());
     let seen = seen();
     for (number, text) in &expect {

@@ -4,6 +4,7 @@
 //! The slow test prints the table in `docs/reference/movies.md`.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -137,6 +138,8 @@ const OTHERS: &[Case] = &[
 /// Bounds on waiting: five times the limit of a request of the interface, and twice the proxies' time-out.
 const LATE: Duration = Duration::from_secs(10);
 const LATE_PROXY: Duration = Duration::from_secs(30);
+/// How often a case is tried in which a busy machine may be late.
+const TRIES: usize = 5;
 /// Alternating phases of a slowed process; a pause is shorter than the time after which a process counts as frozen.
 const STOPPED: Duration = Duration::from_millis(20);
 const GOES_ON: Duration = Duration::from_millis(5);
@@ -156,8 +159,8 @@ struct Visitor {
 impl Visitor {
     fn new(site: &Site) -> Visitor {
         let token = site.token(5);
-        let title = site.get("/api/movie/1").json()["info"]["title"].as_str().unwrap().to_owned();
-        let rent = site.ask(&Request::post("/api/rent", &token, &json!({"movie": 1, "key": "to watch"})));
+        let title = site.whole_page("/api/movie/1")["info"]["title"].as_str().unwrap().to_owned();
+        let rent = site.in_time(&Request::post("/api/rent", &token, &json!({"movie": 1, "key": "to watch"})));
         let stream = rent.json()["url"].as_str().unwrap().to_owned();
         Visitor { token, title, stream, rented: Cell::new(0), film: Cell::new(FILMS) }
     }
@@ -198,7 +201,33 @@ fn said(answer: &Answer) -> String {
     if missing.is_empty() { "200".into() } else { format!("200 without {degraded}") }
 }
 
-fn check(site: &mut Site, visitor: &Visitor, (service, how, asked, expect): Case) {
+/// Whether a busy machine explains that `found` was answered in place of `expect`: the request was late, or more of its
+/// parts were.
+fn is_late(found: &str, expect: &str) -> bool {
+    fn missing(said: &str) -> Option<BTreeSet<&str>> {
+        let rest = said.strip_prefix("200")?.strip_prefix(" without ");
+        Some(rest.into_iter().flat_map(|parts| parts.split(',')).collect())
+    }
+    let has_more =
+        missing(found).zip(missing(expect)).is_some_and(|(found, expect)| found.is_superset(&expect));
+    found == "504 DEADLINE" || has_more
+}
+
+/// Checks what is answered during a fault and afterwards; once more where a busy machine was late.
+fn check(site: &mut Site, visitor: &Visitor, case: Case) {
+    let (service, how, asked, expect) = case;
+    for left in (0..TRIES).rev() {
+        let (found, row) = during(site, visitor, case);
+        if found == expect {
+            return println!("{row}");
+        }
+        let may_repeat = left > 0 && is_late(&found, expect);
+        assert!(may_repeat, "{service} {how:?}: {asked:?} is answered {found}, and not {expect}");
+    }
+}
+
+/// What is answered during a fault, and its row in the table.
+fn during(site: &mut Site, visitor: &Visitor, (service, how, asked, _): Case) -> (String, String) {
     let of = if how == FirstKilled { 1 } else { site.instances(service) };
     let request = visitor.request(asked);
     let begun = Instant::now();
@@ -226,14 +255,14 @@ fn check(site: &mut Site, visitor: &Visitor, (service, how, asked, expect): Case
         repeated.send(&site.address).is_ok_and(|answer| said(&answer) == "200")
     });
     let (whole, all) = (again.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64());
-    println!(
+    let row = format!(
         "| `{service}` | {how:?} | {asked:?} | {found} | {:.2} s | {whole:.2} s | ({all:.1} s)",
         took.as_secs_f64()
     );
-    assert_eq!(found, expect, "{service} {how:?}: {asked:?}");
     let is_proxy = ["php", "web", "nginx-hls", "load-balancer"].contains(&service);
     let late = if is_proxy { LATE_PROXY } else { LATE };
     assert!(took < late, "{service} {how:?}: {asked:?} was answered after {took:?}");
+    (found, row)
 }
 
 fn timed(site: &Site, request: &Request) -> (String, Duration) {

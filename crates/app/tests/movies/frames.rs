@@ -82,8 +82,12 @@ pub(crate) fn what_is_no_frame_is_refused(site: &Site) {
         half.write_all(&call("ping", &[])[10..]).unwrap();
         assert!(frame(&mut half).len() > 12, "{name} answers once the frame is whole");
     }
-    let page = site.get("/api/movie/1");
-    assert_eq!((page.status, page.header("x-degraded")), (200, None), "{page:?}");
+    // On a busy machine a part may be late.
+    until("the page is whole", || {
+        let page = site.in_time(&Request::get("/api/movie/1"));
+        assert_eq!(page.status, 200, "{page:?}");
+        page.header("x-degraded").is_none()
+    });
 }
 
 /// Calls beyond a service's capacity are rejected at once; it answers again once it has caught up.
@@ -91,7 +95,7 @@ pub(crate) fn what_is_too_much_is_refused(site: &Site) {
     // On a busy machine the calls may pass their deadline before the page is requested.
     let (mut last, mut page) = overloaded(site);
     for _ in 0..4 {
-        if page.status == 504 {
+        if page.status == 504 || !last.contains("overloaded: ") {
             (last, page) = overloaded(site);
         }
     }
@@ -99,7 +103,7 @@ pub(crate) fn what_is_too_much_is_refused(site: &Site) {
     assert_eq!((page.status, page.code().as_str()), (503, "OVERLOADED"), "{page:?}");
     assert_eq!(page.header("retry-after"), Some("1"));
     until("it answers again", || site.get("/api/movie/1").status == 200);
-    let answer = Request::get("/api/movie/2").send(&site.address).unwrap();
+    let answer = site.in_time(&Request::get("/api/movie/2"));
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 

@@ -180,13 +180,26 @@ impl Site {
         self.ask(&Request::get(path))
     }
 
+    /// The answer to a request, which is repeated while it is late, as it may be on a busy machine.
+    #[track_caller]
+    pub(crate) fn in_time(&self, request: &Request) -> Answer {
+        let mut answer = self.ask(request);
+        until(&format!("{} is answered in time", request.path), || {
+            if answer.status == 504 {
+                answer = self.ask(request);
+            }
+            answer.status != 504
+        });
+        answer
+    }
+
     /// The page of a film with all of its parts. A late part is left out, as the first may be on a busy machine:
     /// retries until complete.
     #[track_caller]
     pub(crate) fn whole_page(&self, path: &str) -> Value {
         let mut page = Value::Null;
         until(&format!("{path} has all parts"), || {
-            let answer = self.get(path);
+            let answer = self.in_time(&Request::get(path));
             assert_eq!(answer.status, 200, "{answer:?}");
             page = answer.json();
             page["missing"] == json!([])
@@ -198,7 +211,7 @@ impl Site {
     #[track_caller]
     pub(crate) fn token(&self, user: u64) -> String {
         let body = json!({"name": format!("user{user}"), "password": format!("password-{}", user % 64)});
-        let answer = self.ask(&Request::post("/api/login", "", &body));
+        let answer = self.in_time(&Request::post("/api/login", "", &body));
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["token"].as_str().unwrap().to_owned()
     }
