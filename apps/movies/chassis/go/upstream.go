@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,9 +25,7 @@ type Upstream struct {
 	turn     atomic.Uint64
 	// nil for a service that is needed.
 	breaker *breaker
-
-	mutex sync.Mutex
-	edges map[string]*edge
+	edges   map[string]*edge
 }
 
 // edge counts the calls of one method.
