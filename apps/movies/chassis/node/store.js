@@ -99,24 +99,14 @@ async function askOnce(shard, context, query, times) {
 
 /** The promise's result, or `DeadlineSpent`; then `onLate` gets a late result. */
 function within(until, promise, onLate = () => {}) {
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => {
       reject(new DeadlineSpent('no answer in time'));
+      promise.then(onLate, () => {});
     }, msUntil(until));
-    promise.then(
-      (value) => {
-        clearTimeout(timer);
-        if (isLate) onLate(value);
-        else resolve(value);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
   });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /** Whether the same query may succeed on another connection: errors of the server itself have another kind of code. */
