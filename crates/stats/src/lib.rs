@@ -14,9 +14,7 @@
 
 mod bootstrap;
 mod change_points;
-mod chi_square;
 mod holm;
-mod ks;
 mod looks;
 mod median;
 mod paired;
@@ -25,13 +23,12 @@ mod reach;
 mod signed_rank;
 mod spread;
 mod steady;
+mod testing;
 mod trend;
 
 pub use bootstrap::{Interval, bootstrap};
 pub use change_points::{ChangePoint, LEAST_LEVEL, LEAST_SERIES, Observation, change_points};
-pub use chi_square::ChiSquare;
 pub use holm::holm;
-pub use ks::KolmogorovSmirnov;
 pub use looks::{Look, Looks};
 pub use median::median;
 pub use paired::{LEVEL, Paired};
@@ -40,4 +37,5 @@ pub use reach::reach;
 pub use signed_rank::{SignedRank, fewest, needed};
 pub use spread::{MIN_TO_JUDGE, Spread};
 pub use steady::Steadiness;
+pub use testing::{ChiSquare, KolmogorovSmirnov};
 pub use trend::Trend;
