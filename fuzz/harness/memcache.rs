@@ -145,21 +145,21 @@ fn binary_answers(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
     const LIMIT: usize = 2048;
     let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
     loop {
-        match binary::client::read(&bytes[start..end], LIMIT) {
-            binary::client::Read::NeedMore { at_least } => {
+        match binary::testing::read(&bytes[start..end], LIMIT) {
+            binary::testing::Read::NeedMore { at_least } => {
                 assert!(at_least > 0 && end - start + at_least <= binary::HEADER + LIMIT);
                 if end == bytes.len() {
                     return (seen, bytes.len() - start);
                 }
                 end = (end + step).min(bytes.len());
             }
-            binary::client::Read::Done { consumed, response } => {
+            binary::testing::Read::Done { consumed, response } => {
                 let parts = response.extras.len() + response.key.len() + response.value.len();
                 assert_eq!((consumed, response.header.body as usize), (binary::HEADER + parts, parts));
                 seen.push(format!("{response:?}"));
                 start += consumed;
             }
-            binary::client::Read::Malformed => {
+            binary::testing::Read::Malformed => {
                 seen.push("malformed".into());
                 return (seen, 0);
             }

@@ -12,7 +12,7 @@
 //! with memcached 1.6.18 and 1.6.45 (`crates/sphinx/tests/binary`).
 //!
 //! ```
-//! use proto_memcache::binary::client::{Packet, Read, read};
+//! use proto_memcache::binary::testing::{Packet, Read, read};
 //! use proto_memcache::binary::{Command, Parse, RequestParser, opcode, reply};
 //!
 //! let mut sent = Vec::new();
@@ -27,13 +27,13 @@
 //! assert_eq!((response.header.opaque, response.key, response.value), (7, &b"answer"[..], &b"42"[..]));
 //! ```
 
-pub mod client;
 mod header;
 pub mod opcode;
 mod parser;
 pub mod reply;
 mod request;
 mod status;
+pub mod testing;
 
 pub use header::{Echo, HEADER, Header, REQUEST, RESPONSE};
 pub use parser::{Awaited, MECHANISM_MAX, PLAIN_MAX, Parse, RequestParser};

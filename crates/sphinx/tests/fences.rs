@@ -7,8 +7,8 @@ use std::thread;
 
 use crate::support::client::Client;
 use crate::support::{MODES, Random, memcached, sphinxd};
-use proto_memcache::binary::client::Packet;
 use proto_memcache::binary::opcode;
+use proto_memcache::binary::testing::Packet;
 
 /// Number of concurrent writers, each with its own reader.
 const PAIRS: u64 = 4;

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use crate::support::client::Client;
 use crate::support::{LogOnFailure, MODES, PATIENCE, Words, memcached_with, sphinxd};
-use proto_memcache::binary::client::{Packet, Read, read};
 use proto_memcache::binary::opcode;
+use proto_memcache::binary::testing::{Packet, Read, read};
 
 /// A value in which each byte shows the version and its position.
 fn value(length: usize, version: usize) -> Vec<u8> {

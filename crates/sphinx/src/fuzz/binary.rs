@@ -1,4 +1,4 @@
-use proto_memcache::binary::client::{Read, read};
+use proto_memcache::binary::testing::{Read, read};
 use proto_memcache::binary::{REQUEST, opcode};
 use proto_memcache::client::udp::Header;
 

@@ -306,7 +306,7 @@ fn is_word(key: Key) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proto_memcache::binary::client::{Packet, Read, read};
+    use proto_memcache::binary::testing::{Packet, Read, read};
     use proto_memcache::binary::{Parse, RequestParser};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Requests, and their required answers.
 
-use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::testing::Packet;
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 
 use crate::binary::talk::{Talk, get, set};

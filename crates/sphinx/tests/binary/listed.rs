@@ -4,7 +4,7 @@
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 
-use proto_memcache::binary::client::{Packet, Read, read};
+use proto_memcache::binary::testing::{Packet, Read, read};
 use proto_memcache::binary::{Status, opcode};
 use proto_memcache::client::udp::Header;
 use reactor::tls::{Trust, client_config};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use dist::{Purpose, Rng, Streams};
-use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::testing::Packet;
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 use rand::RngExt;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use launch::{Process, Spec};
-use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::testing::Packet;
 use proto_memcache::binary::{Status, opcode};
 
 use crate::binary::talk::{Pieces, Talk, get, set};

@@ -1,7 +1,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use proto_memcache::binary::client::{self, Packet, Response};
+use proto_memcache::binary::testing::{self, Packet, Response};
 use proto_memcache::binary::{Header, Status, opcode};
 
 use crate::differential::random::Random;
@@ -87,16 +87,16 @@ impl Talk {
     /// The next answer; `None` if the server closed instead.
     pub(crate) fn next(&mut self) -> Option<Answer> {
         loop {
-            match client::read(&self.input, BODY_MAX) {
-                client::Read::Done { consumed, response } => {
+            match testing::read(&self.input, BODY_MAX) {
+                testing::Read::Done { consumed, response } => {
                     let Response { header, extras, key, value } = response;
                     let answer =
                         Answer { header, extras: extras.into(), key: key.into(), value: value.into() };
                     self.input.drain(..consumed);
                     return Some(answer);
                 }
-                client::Read::NeedMore { .. } => {}
-                client::Read::Malformed => panic!("no answer: {}", self.input.escape_ascii()),
+                testing::Read::NeedMore { .. } => {}
+                testing::Read::Malformed => panic!("no answer: {}", self.input.escape_ascii()),
             }
             let mut part = [0; 64 << 10];
             match self.stream.read(&mut part) {

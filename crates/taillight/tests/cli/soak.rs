@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use launch::Process;
-use proto_memcache::binary::client::{self, Packet};
+use proto_memcache::binary::testing::{self, Packet};
 use proto_memcache::binary::{Status, opcode};
 use results::Trial;
 
@@ -114,12 +114,12 @@ impl Filler {
     }
 
     /// Sends the requests and a `noop`; has each answer before that one's looked at.
-    fn ask(&mut self, mut requests: Vec<u8>, mut look: impl FnMut(client::Response<'_>)) {
+    fn ask(&mut self, mut requests: Vec<u8>, mut look: impl FnMut(testing::Response<'_>)) {
         Packet::new(opcode::NOOP).append(&mut requests);
         self.stream.write_all(&requests).unwrap();
         loop {
-            match client::read(&self.input, 2 * Filler::VALUE) {
-                client::Read::Done { consumed, response } => {
+            match testing::read(&self.input, 2 * Filler::VALUE) {
+                testing::Read::Done { consumed, response } => {
                     let last = response.header.opcode == opcode::NOOP;
                     if !last {
                         look(response);
@@ -129,13 +129,13 @@ impl Filler {
                         return;
                     }
                 }
-                client::Read::NeedMore { .. } => {
+                testing::Read::NeedMore { .. } => {
                     let mut more = [0; 1 << 16];
                     let length = self.stream.read(&mut more).unwrap();
                     assert!(length > 0, "the server has closed");
                     self.input.extend_from_slice(&more[..length]);
                 }
-                client::Read::Malformed => panic!("not an answer: {:?}", &self.input[..24]),
+                testing::Read::Malformed => panic!("not an answer: {:?}", &self.input[..24]),
             }
         }
     }

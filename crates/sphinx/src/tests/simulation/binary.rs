@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use proto_memcache::binary::client::{Packet, Read, Response, read};
+use proto_memcache::binary::testing::{Packet, Read, Response, read};
 use proto_memcache::binary::{NO_VIVIFY, Status, opcode};
 use rand::RngExt;
 

@@ -3,7 +3,7 @@
 //! disconnected. Every other client speaks the binary protocol.
 
 use dist::{Purpose, Rng, Streams};
-use proto_memcache::binary::client::Packet;
+use proto_memcache::binary::testing::Packet;
 use proto_memcache::binary::{Echo, opcode, reply};
 use rand::RngExt;
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};

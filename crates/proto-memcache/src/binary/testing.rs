@@ -1,4 +1,5 @@
-//! The client's half: requests, and a reader of responses.
+//! The client's half, by which tests speak to servers: requests, and a reader of responses. The load generator speaks the
+//! text protocol.
 
 use std::fmt;
 
