@@ -1,4 +1,3 @@
-mod audit;
 mod count;
 mod large;
 mod list;
@@ -8,6 +7,7 @@ mod reclaim;
 mod reservation;
 mod saved;
 mod tend;
+mod testing;
 mod view;
 mod write;
 
