@@ -5,8 +5,8 @@
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The root of this repository.
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+use crate::ROOT;
+
 const TEST: &str = "differential::sphinx_answers_as_memcached_does_in_every_mode";
 /// Longest run. Units: seconds.
 const SECONDS_MAX: u64 = 24 * 3600;

@@ -18,7 +18,8 @@ use libraries::Libraries;
 use programs::{TARGETS, Target};
 use release::{Program, Release};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+use crate::{ROOT, command};
+
 /// Debian packages need an address, and the project has no public one: `--maintainer` gives another.
 const MAINTAINER: &str = "The Taillight developers <taillight@example.org>";
 
@@ -95,7 +96,7 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
         };
         let reason = match options.programs {
             Some(_) => (!folder.is_dir()).then(|| format!("no folder {}", folder.display())),
-            None => target.lacks(&root),
+            None => target.lacks(),
         };
         if let Some(reason) = reason {
             println!("dist: {}: skipped: {reason}", target.name);
@@ -208,12 +209,5 @@ fn folder_of(folder: &Path) -> Result<Files, String> {
 
 /// The output of a program, without the end of its last line.
 fn output(folder: &Path, program: &str, words: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(program);
-    let output = command.args(words).env("LC_ALL", "C").current_dir(folder).output();
-    let output = output.map_err(|error| format!("cannot run {program}: {error}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{program} {}: {}", words.join(" "), said.trim()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    command::output(Command::new(program).args(words).env("LC_ALL", "C").current_dir(folder))
 }

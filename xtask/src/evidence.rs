@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::ci::tools::as_by_hand;
+use crate::command::{as_by_hand, output};
 use crate::docs::{self, Due};
 use crate::repository::Repository;
 
@@ -157,16 +157,6 @@ fn seconds(text: &str) -> Option<u64> {
     let is_time = parts.len() > 1 && parts.iter().all(|part| !part.is_empty() && part.len() <= 2);
     let read = |sum: Option<u64>, part: &&str| Some(60 * sum? + part.parse::<u64>().ok()?);
     is_time.then(|| parts.iter().fold(Some(0), read)).flatten()
-}
-
-/// Standard output of a command that must succeed.
-fn output(command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("cannot run {name}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{name}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

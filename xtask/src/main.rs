@@ -9,6 +9,7 @@
 
 mod aarch64;
 mod ci;
+mod command;
 mod differential;
 mod dist;
 mod docs;
@@ -25,6 +26,9 @@ use std::process::ExitCode;
 
 use finding::Finding;
 use repository::Repository;
+
+/// The root of this repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 const HELP: &str = "\
 Checks of this repository.

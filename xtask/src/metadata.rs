@@ -2,6 +2,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::command::output;
 
 /// A package of the workspace, as far as the checks look at it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,20 +28,17 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// The packages of the workspace at `root`. Source: `cargo metadata`, whose format 1 is stable.
+/// The packages of the workspace at `root`.
 pub(crate) fn read(root: &Path) -> Result<Vec<Package>, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cannot run cargo metadata: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()));
-    }
-    let metadata: Metadata =
-        serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata: Metadata = of_cargo(root, &["--no-deps"])?;
     Ok(metadata.packages)
+}
+
+/// The output of `cargo metadata` for the workspace at `root`, in its format 1, which is stable.
+pub(crate) fn of_cargo<T: DeserializeOwned>(root: &Path, options: &[&str]) -> Result<T, String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let text = output(cargo.args(["metadata", "--format-version", "1"]).args(options).current_dir(root))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 impl Package {

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::ci::tools::{BPF_FEATURES, as_by_hand, bpf, find, install_packages, run};
+use crate::ROOT;
+use crate::ci::tools::{BPF_FEATURES, bpf, install_packages};
+use crate::command::{as_by_hand, find, run};
 use console::Checks;
 use guest::{GUESTS, Guest};
 
 /// Folder of the unpacked kernel and busybox, and of the guests' files.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/qemu");
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const EMULATOR: &str = "qemu-system-x86_64";
 
 /// Runs `cargo xtask qemu`: boots the named guests, by default all, and runs their checks; true if none fails. Fetches

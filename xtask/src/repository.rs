@@ -3,6 +3,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::command::output;
+
 /// The files of this repository: tracked ones, and untracked ones that git does not ignore.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
@@ -15,17 +17,9 @@ impl Repository {
     /// The repository that this program was built in.
     pub(crate) fn read() -> Result<Repository, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_owned();
-        let listing = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(&root)
-            .output()
-            .map_err(|error| {
-                format!("cannot run git: {error}; install it: the list of files comes from it")
-            })?;
-        if !listing.status.success() {
-            return Err(format!("git ls-files: {}", String::from_utf8_lossy(&listing.stderr).trim()));
-        }
-        let listing = String::from_utf8_lossy(&listing.stdout);
+        let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listing = output(Command::new("git").args(words).current_dir(&root))
+            .map_err(|error| format!("no list of files: {error}"))?;
         // A file that was deleted and not yet committed so is listed, and not there.
         let present = |path: &&str| !path.is_empty() && root.join(path).is_file();
         let files = listing.split('\0').filter(present).map(|path| {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::tools::{find, run};
+use crate::command::{find, run};
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients");
 /// The packages of the page that plays videos.
@@ -41,7 +41,9 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
         packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
     if find("go").is_some() {
-        run(Command::new("go").args(["mod", "download"]).current_dir(clients.join("go-redis")));
+        for module in ["go", "go-redis"] {
+            run(Command::new("go").args(["mod", "download"]).current_dir(clients.join(module)));
+        }
     }
     python(&tools.join("clients-python"), &PYTHON);
     environment(&tools.join("python-package"), Path::new(NOTEBOOKS));

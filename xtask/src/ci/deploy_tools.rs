@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::tools::{find, run};
+use crate::command::{find, run};
 
 /// Packages of Python, in an environment of their own. The second is used for the JSON schemas that it carries.
 const PYTHON: [&str; 2] = ["ansible-core==2.19.14", "kubernetes-validate==1.37.0"];

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::tally::Tally;
-use super::tools::as_by_hand;
+use crate::command::as_by_hand;
 
 /// How many test programs run at once. A test that measures needs a generator and a server, so each program has two
 /// processors. On fewer, two programs still run, since they wait most of the time.

@@ -6,11 +6,10 @@ use std::process::{Command, Stdio};
 use super::Tier;
 use super::programs::Program;
 use super::tally::Tally;
-use super::tools::{BPF_FEATURES, Tools, as_by_hand};
+use super::tools::{BPF_FEATURES, Tools};
+use crate::ROOT;
+use crate::command::as_by_hand;
 use crate::repository::Repository;
-
-/// The root of this repository, where the commands run.
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The compiler of this workspace's crates: clippy, which lints and compiles in one pass.
 const COMPILER: (&str, &str) =
@@ -237,24 +236,17 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
 }
 
 /// Packages with runnable examples in their documentation: fenced blocks without the language `text`.
-fn packages_with_examples() -> Vec<String> {
+fn packages_with_examples() -> BTreeSet<String> {
     let has_example = |text: &str| {
         let fences = text.lines().map(str::trim_start).filter_map(|line| {
             line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))?.trim().strip_prefix("```")
         });
         fences.step_by(2).any(|language| language != "text")
     };
-    let packages = Repository::read().map_or_else(
-        |_| BTreeSet::new(),
-        |repository| {
-            let sources =
-                repository.ending(".rs").filter(|(file, text)| file.contains("/src/") && has_example(text));
-            sources
-                .filter_map(|(file, _)| Some(file.strip_prefix("crates/")?.split('/').next()?.to_owned()))
-                .collect()
-        },
-    );
-    packages.into_iter().collect()
+    let Ok(repository) = Repository::read() else { return BTreeSet::new() };
+    let sources = repository.ending(".rs").filter(|(file, text)| file.contains("/src/") && has_example(text));
+    let package = |file: &str| Some(file.strip_prefix("crates/")?.split('/').next()?.to_owned());
+    sources.filter_map(|(file, _)| package(file)).collect()
 }
 
 impl Step {

@@ -1,13 +1,14 @@
 //! Tools that the checks need in addition to the Rust toolchain, and how they are installed on an empty machine.
 
-use std::env;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use super::services::NoServices;
 use super::{Tier, client_tools, deploy_tools};
-use crate::aarch64;
+use crate::command::{find, is_executable, output, quiet, run};
+use crate::{ROOT, aarch64};
 
 /// Programs that some tests need: name, Debian package, and the tests skipped without it.
 const PACKAGES: [(&str, &str, &str); 28] = [
@@ -108,8 +109,6 @@ const FOR_MOVIES: [&str; 30] = [
 ];
 /// Packages for the Python environment that Ansible is installed into.
 const FOR_PYTHON: [&str; 1] = ["python3-venv"];
-/// The Go module of another, which `go mod download` fetches.
-const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients/go");
 
 /// Components of the toolchain: how each answers, and its name.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -155,14 +154,10 @@ pub(super) fn prepare_compilers(install: bool) {
 pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
-        let libraries =
-            absent_clients().into_iter().chain(absent_of(&FOR_PYTHON)).chain(absent_of(&FOR_MOVIES));
+        let libraries = [absent_of(&CLIENTS), absent_of(&FOR_PYTHON), absent_of(&FOR_MOVIES)].concat();
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
-        if find("go").is_some() {
-            run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
-        }
     }
-    let clients = absent_clients();
+    let clients = absent_of(&CLIENTS);
     if !clients.is_empty() {
         println!("not here, and left out of the tests of real clients: {}", clients.join(", "));
     }
@@ -195,10 +190,6 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
 
 fn absent() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     PACKAGES.into_iter().filter(|(program, ..)| find(program).is_none())
-}
-
-fn absent_clients() -> Vec<&'static str> {
-    absent_of(&CLIENTS)
 }
 
 fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
@@ -258,57 +249,32 @@ fn deny(install: bool) -> Result<PathBuf, String> {
     found().ok_or_else(|| "no cargo-deny here; `cargo xtask ci --all` builds it".into())
 }
 
-/// Whether this process is root, by its own entry in `/proc`.
+/// Whether this process is root: its folder in `/proc` belongs to its effective user. Source: `proc(5)`.
 pub(crate) fn is_root() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// The second number of the line `Uid:`. Source: `proc_pid_status(5)`.
-fn effective_user(status: &str) -> Option<u32> {
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    ids.split_whitespace().nth(1)?.parse().ok()
+/// Whether rustc has the standard library of a target; with `install` rustup may fetch it.
+pub(crate) fn has_target(target: &str, install: bool) -> bool {
+    let is_there = || {
+        let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(ROOT));
+        sysroot.is_ok_and(|sysroot| is_in(Path::new(&sysroot), target))
+    };
+    let fetch = || run(Command::new("rustup").args(["target", "add", target]).current_dir(ROOT));
+    is_there() || (install && find("rustup").is_some() && fetch() && is_there())
 }
 
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_executable(file))
+/// Whether the standard library of a target is in a folder of rustc.
+pub(crate) fn is_in(sysroot: &Path, target: &str) -> bool {
+    sysroot.join("lib/rustlib").join(target).join("lib").is_dir()
 }
 
-fn is_executable(file: &Path) -> bool {
-    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// Prints and runs a command; true if it succeeds.
-pub(crate) fn run(command: &mut Command) -> bool {
-    println!("{} {}", command.get_program().display(), arguments(command));
-    command.status().is_ok_and(|status| status.success())
-}
-
-/// A command as if typed by hand, without the variables that `cargo xtask` sets for this package: build scripts that
-/// read them, such as ring's, would run again after a `cargo` of the user's, and all their dependents would be compiled
-/// again.
-pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
-    for (name, _) in env::vars_os() {
-        let name = name.to_string_lossy();
-        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-            command.env_remove(name.as_ref());
-        }
+/// Unpacks the packages of Debian in `folder`, whose files come below `to`.
+pub(crate) fn unpack(folder: &Path, to: &Path) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for package in files.filter(|path| path.extension().is_some_and(|end| end == "deb")) {
+        run(Command::new("dpkg").arg("-x").arg(package).arg(to));
     }
-    // Incremental data takes gigabytes and helps only a next build of the same tree, which does not come. With one code generation
-    // unit, generic functions are compiled once for a crate, not once for each of 16 units. Panics name their lines without debug
-    // information.
-    command
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-}
-
-fn quiet(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
-
-fn arguments(command: &Command) -> String {
-    command.get_args().map(|argument| argument.display().to_string()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -316,28 +282,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_programs_and_only_those() {
-        let check = |program: &str, expect: bool| assert_eq!(find(program).is_some(), expect, "{program}");
-        check("sh", true);
-        check("no-such-program-here", false);
-        assert!(!is_executable(Path::new("/etc/passwd")));
-    }
-
-    #[test]
-    fn knows_who_it_is() {
-        let check =
-            |status: &str, expect: Option<u32>| assert_eq!(effective_user(status), expect, "{status}");
-        check("Name:\tx\nUid:\t1000\t0\t0\t0\n", Some(0));
-        check("Uid:\t0\t1000\t0\t0\n", Some(1000));
-        check("Gid:\t0\t0\n", None);
-    }
-
-    #[test]
-    fn tells_how_a_command_ended() {
-        let check =
-            |script: &str, expect: bool| assert_eq!(quiet(Command::new("sh").args(["-c", script])), expect);
-        check("exit 0", true);
-        check("exit 1", false);
-        assert!(!quiet(&mut Command::new("no-such-program-here")));
+    fn knows_a_sysroot_with_the_target() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!is_in(folder.path(), "x"));
+        fs::create_dir_all(folder.path().join("lib/rustlib/x/lib")).unwrap();
+        assert!(is_in(folder.path(), "x"));
     }
 }

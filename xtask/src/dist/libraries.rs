@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::files::sha256;
+use crate::metadata::of_cargo;
 
 /// The features of the programs of a release: all formats that results can be exported to.
 pub(super) const FEATURES: &str = "taillight/parquet,taillight/push,taillight/otlp";
@@ -82,23 +82,13 @@ struct Locked {
 }
 
 impl Libraries {
-    /// Reads them for these targets. Source: `cargo metadata`, whose format 1 is stable, and Cargo.lock.
+    /// Reads them for these targets. Source: `cargo metadata` and Cargo.lock.
     ///
     /// Errors: cargo fails, for example because it cannot fetch a package.
     pub(super) fn read(root: &Path, targets: &[&str]) -> Result<Libraries, String> {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo
-            .args(["metadata", "--format-version", "1", "--locked", "--features", FEATURES])
-            .current_dir(root);
-        targets.iter().for_each(|target| {
-            cargo.args(["--filter-platform", target]);
-        });
-        let output = cargo.output().map_err(|error| format!("cannot run cargo metadata: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()));
-        }
-        let metadata: Metadata =
-            serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+        let platforms = targets.iter().flat_map(|target| ["--filter-platform", *target]);
+        let options: Vec<&str> = ["--locked", "--features", FEATURES].into_iter().chain(platforms).collect();
+        let metadata: Metadata = of_cargo(root, &options)?;
         let lock = fs::read_to_string(root.join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
         let lock: Lock = toml::from_str(&lock).map_err(|error| format!("Cargo.lock: {error}"))?;
         let checksums =

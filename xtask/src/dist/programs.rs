@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::libraries::{FEATURES, PACKAGES};
 use super::release::Program;
-use crate::ci::tools::{as_by_hand, find, run};
+use crate::ci::tools::has_target;
+use crate::command::{as_by_hand, find, quiet, run};
 
 /// A kind of machine that programs are made for.
 pub(super) struct Target {
@@ -62,27 +63,14 @@ impl Target {
     }
 
     /// What lacks to compile for it, with how to get it. Tries rustup if its standard library is missing.
-    pub(super) fn lacks(&self, root: &Path) -> Option<String> {
-        if !self.has_library(root) && find("rustup").is_some() {
-            run(Command::new("rustup").args(["target", "add", self.name]).current_dir(root));
-        }
-        if !self.has_library(root) {
+    pub(super) fn lacks(&self) -> Option<String> {
+        if !has_target(self.name, true) {
             return Some(format!("no standard library for {0} here; rustup target add {0}", self.name));
         }
         let works = self.c_compiler().is_some_and(|compiler| {
-            let tried =
-                Command::new(compiler).args(["-E", "-include", "string.h", "-x", "c", "/dev/null"]).output();
-            tried.is_ok_and(|tried| tried.status.success())
+            quiet(Command::new(compiler).args(["-E", "-include", "string.h", "-x", "c", "/dev/null"]))
         });
         (!works).then(|| format!("no {} with headers here; apt-get install {}", self.compiler, self.packages))
-    }
-
-    fn has_library(&self, root: &Path) -> bool {
-        let said = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root).output();
-        said.is_ok_and(|said| {
-            let sysroot = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
-            sysroot.join("lib/rustlib").join(self.name).join("lib").is_dir()
-        })
     }
 
     fn c_compiler(&self) -> Option<PathBuf> {

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::files::sha256 as sha256_of;
 use super::release::{Program, Release};
 use super::{Files, Options, shared};
-use crate::ci::tools::{find, is_root};
+use crate::ci::tools::is_root;
+use crate::command::find;
 
 /// A release of these programs, for this machine's processors.
 fn release(taillight: &[u8], sphinxd: &[u8], shared: Files) -> Release {

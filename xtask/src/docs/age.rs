@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use crate::command::output;
+
 /// The list of changes of the generator that can move a figure.
 const GENERATOR: &str = "crates/openloop/REVISIONS.md";
 /// The same of the targets that come with this program: a list of changes, or the sources.
@@ -108,10 +110,9 @@ fn is_being_changed(root: &Path, path: &str) -> bool {
     git(root, &["status", "--porcelain", "--", path]).is_some_and(|lines| !lines.is_empty())
 }
 
-/// Output of git, trimmed; `None` if git fails.
+/// Output of git; `None` if git fails.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).current_dir(root).env("TZ", "UTC").output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    output(Command::new("git").args(arguments).current_dir(root).env("TZ", "UTC")).ok()
 }
 
 #[cfg(test)]

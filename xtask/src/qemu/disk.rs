@@ -1,9 +1,11 @@
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::guest::Guest;
-use crate::ci::tools::{find, run};
+use crate::ci::tools::unpack;
+use crate::command::{find, output, run};
 
 /// A package that depends on the newest kernel, whose own name changes with each update.
 const KERNEL: &str = "linux-image-amd64";
@@ -23,8 +25,7 @@ pub(super) fn kernel(tools: &Path) -> Option<PathBuf> {
 /// Unpacks Debian's kernel and busybox. After a failure they stay missing.
 pub(super) fn fetch(tools: &Path) {
     let packages = tools.join("packages");
-    let said = Command::new("apt-cache").args(["depends", KERNEL]).output();
-    let depends = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let depends = output(Command::new("apt-cache").args(["depends", KERNEL])).unwrap_or_default();
     let Some(image) = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: ")) else { return };
     if fs::create_dir_all(&packages).is_err() {
         return;
@@ -33,10 +34,7 @@ pub(super) fn fetch(tools: &Path) {
     if !run(apt.args(["-qq", "download", image, "busybox-static"]).current_dir(&packages)) {
         return;
     }
-    let found = fs::read_dir(&packages).into_iter().flatten().flatten().map(|entry| entry.path());
-    for package in found {
-        run(Command::new("dpkg").arg("-x").arg(package).arg(tools));
-    }
+    unpack(&packages, tools);
     let _ = fs::remove_dir_all(&packages);
 }
 
@@ -52,7 +50,7 @@ pub(super) fn gather(tools: &Path, taillight: &Path, guest: &Guest) -> std::io::
     let busybox = busybox.into_iter().find(|path| path.is_file()).ok_or(std::io::ErrorKind::NotFound)?;
     fs::copy(&busybox, root.join("bin/busybox"))?;
     fs::write(root.join("init"), INIT)?;
-    executable(&root.join("init"))?;
+    fs::set_permissions(root.join("init"), Permissions::from_mode(0o755))?;
     fs::write(root.join("checks"), guest.checks)?;
     fs::write(root.join("etc/passwd"), ACCOUNTS)?;
     let programs = guest.programs.iter().filter_map(|program| find(program));
@@ -81,23 +79,14 @@ fn install(program: &Path, root: &Path) -> std::io::Result<()> {
     if !run(Command::new("strip").arg("-o").arg(&to).arg(program)) {
         fs::copy(program, &to)?;
     }
-    for library in libraries(program)? {
+    // The shared libraries of the program, its loader among them; `ldd(1)` fails for a static program.
+    let libraries = output(Command::new("ldd").arg(program)).unwrap_or_default();
+    for library in libraries.lines().filter_map(library) {
         let to = root.join(library.strip_prefix("/").unwrap_or(&library));
         fs::create_dir_all(to.parent().unwrap_or(root))?;
         fs::copy(&library, to)?;
     }
     Ok(())
-}
-
-fn executable(file: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
-}
-
-/// The files of the shared libraries of a program, its loader among them. Source: `ldd(1)`.
-fn libraries(program: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let output = Command::new("ldd").arg(program).output()?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(library).collect())
 }
 
 /// The file that a line of `ldd` names: `libc.so.6 => /lib/libc.so.6 (0x…)`, or the loader alone.
