@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use super::{LIMIT, hasty, sent};
 use crate::otlp::Request;
@@ -70,22 +71,22 @@ fn serve(stream: TcpStream, does: &Does, tell: &Sender<(String, Vec<u8>)>) {
 }
 
 /// The result of sending one page to a stand-in that does these, and the number of requests that it got.
-fn received(does: Vec<Does>) -> (Result<(), String>, usize) {
+fn received(does: Vec<Does>, patience: &Patience) -> (Result<(), String>, usize) {
     let folder = tempfile::tempdir().unwrap();
     let kept = [testing::kept(folder.path(), 1)];
     let (port, told) = stand_in(does);
-    let came = sent(&kept, &format!("otlp://127.0.0.1:{port}"), &hasty());
+    let came = sent(&kept, &format!("otlp://127.0.0.1:{port}"), patience);
     (came.map(|came| assert!(!came.is_counted)).map_err(|e| e.to_string()), told.try_iter().count())
 }
 
 #[test]
 fn what_may_pass_is_sent_again_and_a_refusal_is_not() {
     let busy = || Does::Answer("503 Service Unavailable", "full".into());
-    assert_eq!(received(vec![ok()]), (Ok(()), 1));
-    assert_eq!(received(vec![busy(), Does::Drops, ok()]), (Ok(()), 3));
-    assert_eq!(received(vec![Does::Cuts, ok()]), (Ok(()), 2));
+    assert_eq!(received(vec![ok()], &hasty()), (Ok(()), 1));
+    assert_eq!(received(vec![busy(), Does::Drops, ok()], &hasty()), (Ok(()), 3));
+    assert_eq!(received(vec![Does::Cuts, ok()], &hasty()), (Ok(()), 2));
     let check = |does: Vec<Does>, asked: usize, says: &[&str]| {
-        let (came, times) = received(does.clone());
+        let (came, times) = received(does.clone(), &hasty());
         let error = came.unwrap_err();
         assert!(says.iter().all(|words| error.contains(words)), "{does:?}: {error}");
         assert!(error.starts_with("the receiver of OTLP at 127.0.0.1:") && times == asked, "{error}");
@@ -105,7 +106,9 @@ fn what_may_pass_is_sent_again_and_a_refusal_is_not() {
 
 #[test]
 fn one_that_says_nothing_is_given_up() {
-    let (came, times) = received(vec![Does::Stalls; 3]);
+    // Long enough that the stand-in has read each request.
+    let patience = Patience { answer: Duration::from_secs(2), ..hasty() };
+    let (came, times) = received(vec![Does::Stalls; 3], &patience);
     assert!(times == 3 && came.as_ref().unwrap_err().contains("timeout"), "{came:?}");
     // No one listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
