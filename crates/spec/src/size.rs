@@ -6,21 +6,19 @@
 
 mod etc;
 mod law;
-mod mean;
 mod parse;
 mod shape;
 mod web;
 
+use statrs::function::erf::erfc;
 use units::{Bytes, ParseError};
 
 use crate::Notation;
-use law::Law;
 use shape::Shape;
 
 /// A distribution of sizes, in whole bytes, clipped to a least and a most.
 ///
-/// A size drawn beyond a bound is clipped to the bound; [`Size::clipped_share`] tells how often. Continuous laws are
-/// rounded to the nearest byte.
+/// A size drawn beyond a bound is clipped to the bound. Continuous laws are rounded to the nearest byte.
 ///
 /// Bounds: 0 to [`Size::MAX`]; a law without an upper end of its own is clipped at [`Size::VALUE_MAX`], `etc-key` at
 /// [`Size::KEY_MAX`], `web` at [`Size::WEB_MAX`], unless `[LEAST..MOST]` after it says otherwise.
@@ -55,12 +53,7 @@ impl Size {
         format!("fixed:{}", size.0).parse()
     }
 
-    /// Every size from `min` to `max` as likely as any other. Errors: `max` below `min` or over [`Size::MAX`].
-    pub fn uniform(min: Bytes, max: Bytes) -> Result<Size, ParseError> {
-        format!("uniform:{}..{}", min.0, max.0).parse()
-    }
-
-    /// The same, clipped to `min` … `max` if no bounds were given; a workload narrows a law to its own limits this way.
+    /// The size clipped to `min` … `max` if no bounds were given; a workload narrows a law to its own limits this way.
     ///
     /// Fixed, uniform and listed sizes stay: their ends are explicit, and a size out of bounds is a mistake to report.
     pub fn or_clipped(self, min: Bytes, max: Bytes) -> Size {
@@ -81,27 +74,6 @@ impl Size {
         (self.shape.quantile(u.clamp(0.0, 1.0)) as u64).clamp(self.ends.0, self.ends.1)
     }
 
-    /// The chance of a size of at most `bytes`.
-    pub fn share_up_to(&self, bytes: u64) -> f64 {
-        match bytes {
-            _ if bytes < self.ends.0 => 0.0,
-            _ if bytes >= self.ends.1 => 1.0,
-            _ => self.shape.below(bytes as f64),
-        }
-    }
-
-    /// The share of the draws that is clipped, 0 to 1, from the distribution function.
-    pub fn clipped_share(&self) -> f64 {
-        let under = self.shape.below(self.ends.0 as f64 - 1.0);
-        let over = 1.0 - self.shape.below(self.ends.1 as f64);
-        (under + over).clamp(0.0, 1.0)
-    }
-
-    /// The mean in bytes after rounding and clipping. Cost: some ms for a continuous law.
-    pub fn mean(&self) -> f64 {
-        mean::mean(&self.shape, self.ends.0, self.ends.1)
-    }
-
     /// The smallest that can be drawn.
     pub fn min(&self) -> Bytes {
         Bytes(self.ends.0)
@@ -114,19 +86,7 @@ impl Size {
 
     /// How this one is written.
     pub fn notation(&self) -> &'static Notation {
-        &Size::FORMS[match self.shape {
-            Shape::Uniform(min, max) if min == max => 0,
-            Shape::Uniform(..) => 1,
-            Shape::Law(Law::Normal { .. }) => 2,
-            Shape::Law(Law::Exponential { .. }) => 3,
-            Shape::Law(Law::LogNormal { .. }) => 4,
-            Shape::Law(Law::Gev { .. }) => 5,
-            Shape::Law(Law::Pareto { .. }) => 6,
-            Shape::EtcKey => 7,
-            Shape::EtcValue => 8,
-            Shape::Web => 9,
-            Shape::List(_) => 10,
-        }]
+        Notation::of(&Size::FORMS, self)
     }
 
     /// A checked shape with checked bounds.
@@ -146,7 +106,7 @@ impl Size {
 
 /// The normal law's chance of at most `x`.
 pub fn normal_below(mean: f64, sd: f64, x: f64) -> f64 {
-    Law::Normal { mean, sd }.below(x)
+    0.5 * erfc((mean - x) / (sd * std::f64::consts::SQRT_2))
 }
 
 #[cfg(test)]

@@ -20,16 +20,6 @@ pub(crate) const SMALL: [f64; 15] = [
 /// All other values. Check value: mean 194 B with the small ones.
 pub(crate) const LARGE: Law = Law::Pareto { theta: 15.0, sigma: 214.476, k: 0.348238 };
 
-/// The chance of a value of at most `bytes`, before it is clipped.
-pub(crate) fn value_below(bytes: f64) -> f64 {
-    let small: f64 = SMALL.iter().sum();
-    if bytes < 15.0 {
-        SMALL.iter().take((bytes + 1.0).max(0.0) as usize).sum()
-    } else {
-        small + (1.0 - small) * LARGE.below(bytes + 0.5)
-    }
-}
-
 /// The value that belongs to a share `u`, not rounded.
 #[inline]
 pub(crate) fn value_quantile(u: f64) -> f64 {

@@ -1,6 +1,6 @@
-//! Continuous laws, by their distribution function and its inverse.
+//! Continuous laws, by the inverse of their distribution function.
 
-use statrs::function::erf::{erfc, erfc_inv};
+use statrs::function::erf::erfc_inv;
 
 /// A continuous law of sizes before they are rounded and clipped. Units: bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,20 +32,6 @@ pub(crate) enum Law {
 }
 
 impl Law {
-    /// The chance of a value of at most `x`.
-    pub(crate) fn below(&self, x: f64) -> f64 {
-        match *self {
-            Law::Normal { mean, sd } => 0.5 * erfc((mean - x) / (sd * std::f64::consts::SQRT_2)),
-            Law::Exponential { mean } => -(-x.max(0.0) / mean).exp_m1(),
-            // The logarithm of 0 is −∞, whose chance is 0.
-            Law::LogNormal { median, sigma } => {
-                0.5 * erfc(-(x.max(0.0) / median).ln() / (sigma * std::f64::consts::SQRT_2))
-            }
-            Law::Gev { mu, sigma, k } => (-decay((x - mu) / sigma, k)).exp(),
-            Law::Pareto { theta, sigma, k } => 1.0 - decay(((x - theta) / sigma).max(0.0), k),
-        }
-    }
-
     /// The value that a share `u` of the draws does not exceed. Bounds: u from 0 to 1, both included.
     #[inline]
     pub(crate) fn quantile(&self, u: f64) -> f64 {
@@ -62,20 +48,7 @@ impl Law {
     }
 }
 
-/// (1 + k z)^(−1/k), which is e^−z at k = 0, and 0 or infinite beyond the end of the law.
-fn decay(z: f64, k: f64) -> f64 {
-    if k == 0.0 {
-        return (-z).exp();
-    }
-    let base = k * z;
-    if base <= -1.0 {
-        // Below the lower end for k > 0, above the upper for k < 0.
-        return if k > 0.0 { f64::INFINITY } else { 0.0 };
-    }
-    (-base.ln_1p() / k).exp()
-}
-
-/// (e^(k t) − 1) / k, which is t at k = 0: the inverse of the above from t = −ln of it.
+/// (e^(k t) − 1) / k, which is t at k = 0.
 #[inline]
 fn growth(t: f64, k: f64) -> f64 {
     if k == 0.0 { t } else { (k * t).exp_m1() / k }

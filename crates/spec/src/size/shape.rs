@@ -36,23 +36,6 @@ impl Shape {
         Shape::List(listed.collect())
     }
 
-    /// The chance of at most `bytes` after rounding. Bounds: a whole number, which may be negative.
-    pub(crate) fn below(&self, bytes: f64) -> f64 {
-        match self {
-            Shape::Uniform(min, max) => {
-                ((bytes - *min as f64 + 1.0) / ((max - min) as f64 + 1.0)).clamp(0.0, 1.0)
-            }
-            Shape::Law(law) => law.below(bytes + 0.5),
-            Shape::EtcKey => etc::KEY.below(bytes + 0.5),
-            Shape::EtcValue => etc::value_below(bytes),
-            Shape::Web => web::FILE.below(bytes + 0.5),
-            Shape::List(list) => {
-                let count = list.partition_point(|listed| listed.size as f64 <= bytes);
-                count.checked_sub(1).map_or(0.0, |last| list[last].up_to)
-            }
-        }
-    }
-
     /// The size that belongs to a share `u`, rounded to the nearest whole one; infinite at an end that is not bounded.
     #[inline]
     pub(crate) fn quantile(&self, u: f64) -> f64 {
