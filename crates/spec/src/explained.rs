@@ -139,7 +139,7 @@ mod tests {
             spec.probes = "all".parse().unwrap();
             is_whole(&spec);
         }
-        for preset in Preset::ALL.iter().filter(|preset| preset.refused.is_none()) {
+        for preset in Preset::ALL.iter().filter(|preset| !preset.is_refused()) {
             is_whole(&read(json!({ "workload": { "preset": preset.name } })));
         }
         let web = json!({ "kind": "web", "files": "10xweb", "requests-per-connection": 5, "body-size": "1KiB",

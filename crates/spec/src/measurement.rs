@@ -265,7 +265,7 @@ mod tests {
         let Workload::Cache(cache) = &spec.workload else { panic!() };
         assert_eq!((cache.keys, spec.generator.connections), (100_000, 384));
         assert_eq!(spec.time.window, units::Nanos::from_secs(50));
-        for preset in Preset::ALL.iter().filter(|preset| preset.refused.is_none()) {
+        for preset in Preset::ALL.iter().filter(|preset| !preset.is_refused()) {
             let mut spec = Spec::default();
             if let Workload::Cache(cache) = &mut spec.workload {
                 cache.preset = Some(*preset);

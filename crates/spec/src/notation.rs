@@ -21,6 +21,16 @@ pub struct Notation {
 impl Notation {
     /// The name: the word before the colon.
     pub fn name(&self) -> &'static str {
-        self.syntax.split([':', '[']).next().unwrap_or(self.syntax)
+        name(self.syntax)
     }
+
+    /// The one of `forms` in which `value` is written.
+    pub(crate) fn of(forms: &'static [Notation], value: &impl ToString) -> &'static Notation {
+        let text = value.to_string();
+        forms.iter().find(|form| form.name() == name(&text)).expect("every value is written in a form")
+    }
+}
+
+fn name(text: &str) -> &str {
+    text.split([':', '[']).next().unwrap_or(text)
 }

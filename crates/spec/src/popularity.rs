@@ -60,7 +60,7 @@ impl Popularity {
     /// The highest exponent: at α = 10 one key already draws 99.9 % of all requests.
     pub const MAX_ALPHA: f64 = 10.0;
 
-    /// Every form, in the order of [`Popularity::notation`].
+    /// Every form.
     pub const FORMS: [Notation; 7] = [
         Notation {
             syntax: "uniform",
@@ -123,15 +123,7 @@ impl Popularity {
 
     /// How this one is written.
     pub fn notation(&self) -> &'static Notation {
-        &Popularity::FORMS[match self {
-            Popularity::Uniform => 0,
-            Popularity::Zipf { .. } => 1,
-            Popularity::HotSet { .. } => 2,
-            Popularity::Sequential => 3,
-            Popularity::Latest { .. } => 4,
-            Popularity::Normal { .. } => 5,
-            Popularity::Exponential { .. } => 6,
-        }]
+        Notation::of(&Popularity::FORMS, self)
     }
 }
 

@@ -18,12 +18,10 @@ pub struct Preset {
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
-    /// The options that it sets, in the syntax of the command line.
+    /// The options that it sets, in the syntax of the command line; none if a cache cannot serve it.
     pub parameters: &'static [Parameter],
-    /// A caution for comparisons of its figures with the published ones; may be empty.
+    /// A caution for comparisons of its figures with the published ones, which may be empty; or why a cache cannot serve it.
     pub note: &'static str,
-    /// The reason why a cache cannot serve it, if so.
-    pub refused: Option<&'static str>,
 }
 
 /// One option that a preset sets.
@@ -122,45 +120,37 @@ impl Preset {
             ],
             note: "check values: mean key 36.2 B, mean value 194 B, mean gap 18.97 µs at 52.7 krps; the gaps keep their \
                  shape at any rate. Two equal entries of table 5, for values of 9 and 10 B, look like a misprint",
-            refused: None,
         },
         Preset {
             name: "ycsb-a",
             summary: "YCSB A, update heavy: a session store",
             parameters: ycsb!("get:50,set:50", "read 50 %, update 50 %", "zipf:0.99", YCSB_ZIPF),
             note: YCSB_NOTE,
-            refused: None,
         },
         Preset {
             name: "ycsb-b",
             summary: "YCSB B, read mostly: photo tags",
             parameters: ycsb!("get:95,set:5", "read 95 %, update 5 %", "zipf:0.99", YCSB_ZIPF),
             note: YCSB_NOTE,
-            refused: None,
         },
         Preset {
             name: "ycsb-c",
             summary: "YCSB C, read only: a cache of profiles",
             parameters: ycsb!("get:100", "read 100 %", "zipf:0.99", YCSB_ZIPF),
             note: YCSB_NOTE,
-            refused: None,
         },
         Preset {
             name: "ycsb-d",
             summary: "YCSB D, read latest: status updates",
             parameters: ycsb!("get:95,insert:5", "read 95 %, insert 5 %", "latest:0.99", YCSB),
             note: YCSB_NOTE,
-            refused: None,
         },
         Preset {
             name: "ycsb-e",
             summary: "YCSB E, short ranges: threaded conversations",
             parameters: &[],
-            note: "",
-            refused: Some(
-                "95 % of its operations scan a range of keys, and a cache keeps its keys in no order; for many keys in \
+            note: "95 % of its operations scan a range of keys, and a cache keeps its keys in no order; for many keys in \
                  one request use --mix 'mget(uniform:1..100):95,insert:5', which is another load",
-            ),
         },
         Preset {
             name: "ycsb-f",
@@ -168,7 +158,6 @@ impl Preset {
             parameters: ycsb!("get:50,cas:50", "read 50 %, read-modify-write 50 %", "zipf:0.99", YCSB_ZIPF),
             note: "a read-modify-write is a gets and a cas, so a value that changed in between is read again; YCSB itself \
                  writes without looking, in a closed loop with a target rate",
-            refused: None,
         },
         Preset {
             name: "twitter",
@@ -180,21 +169,18 @@ impl Preset {
             ],
             note: "CloudSuite scales it 30 times, to about 10 GB: --scale 30x,tail:0.915. Its loader sends half of all \
                  requests to one key, which this one does not",
-            refused: None,
         },
         Preset {
             name: "memloader",
             summary: "object caching as measured in ISPASS'16",
             parameters: MEMLOADER,
             note: "the paper sent 860 krps over 600 connections to 6 cores, with 1 ms as the target of each request",
-            refused: None,
         },
         Preset {
             name: "cloudsuite",
             summary: "another name for memloader",
             parameters: MEMLOADER,
             note: "the load of the paper; for the data set of CloudSuite's files see twitter",
-            refused: None,
         },
         Preset {
             name: "iiswc17",
@@ -213,23 +199,25 @@ impl Preset {
                 set("--window", "2m", IISWC),
             ],
             note: "QoS p99 ≤ 1 ms; about 1.5 GB in memcached",
-            refused: None,
         },
         Preset {
             name: "ancs19-read",
             summary: "Sphinx against Memcached in ANCS'19, reads",
             parameters: ancs19!("get:100"),
             note: ANCS_NOTE,
-            refused: None,
         },
         Preset {
             name: "ancs19-update",
             summary: "Sphinx against Memcached in ANCS'19, updates",
             parameters: ancs19!("set:100"),
             note: ANCS_NOTE,
-            refused: None,
         },
     ];
+
+    /// Whether a cache cannot serve it.
+    pub fn is_refused(&self) -> bool {
+        self.parameters.is_empty()
+    }
 }
 
 impl std::fmt::Display for Preset {
@@ -250,7 +238,7 @@ impl FromStr for Preset {
             hint: "write etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read or ancs19-update",
         };
         match Preset::ALL.into_iter().find(|preset| preset.name == text.trim()) {
-            Some(Preset { refused: Some(reason), .. }) => Err(error(reason.into())),
+            Some(preset) if preset.is_refused() => Err(error(preset.note.into())),
             Some(preset) => Ok(preset),
             None => Err(error("there is none of this name".into())),
         }
@@ -292,7 +280,7 @@ mod tests {
     fn is_found_by_its_name_or_refused() {
         let names: HashSet<&str> = Preset::ALL.iter().map(|preset| preset.name).collect();
         assert_eq!(names.len(), Preset::ALL.len());
-        for preset in Preset::ALL.iter().filter(|preset| preset.refused.is_none()) {
+        for preset in Preset::ALL.iter().filter(|preset| !preset.is_refused()) {
             assert_eq!(&preset.name.parse::<Preset>().unwrap(), preset);
             assert!(!preset.parameters.is_empty() && !preset.summary.is_empty());
         }

@@ -43,7 +43,7 @@ impl Process {
     /// at 1 the mean does not exist.
     pub const MAX_SHAPE: f64 = 0.9;
 
-    /// Every form, in the order of [`Process::notation`]; `etc` is a name for one of the fourth.
+    /// Every form; `etc` is a name for one of the third.
     pub const FORMS: [Notation; 5] = [
         Notation {
             syntax: "poisson",
@@ -87,13 +87,7 @@ impl Process {
 
     /// How this one is written.
     pub fn notation(&self) -> &'static Notation {
-        &Process::FORMS[match self {
-            Process::Poisson => 0,
-            Process::Constant => 1,
-            Process::Pareto { k } if *k == ETC_SHAPE => 3,
-            Process::Pareto { .. } => 2,
-            Process::Mmpp { .. } => 4,
-        }]
+        Notation::of(&Process::FORMS, self)
     }
 
     /// The rate between two bursts over the offered rate; 1 without bursts.

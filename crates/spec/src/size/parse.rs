@@ -23,7 +23,7 @@ const ETC: &str =
     "Atikoglu et al., Workload analysis of a large-scale key-value store, SIGMETRICS 2012, table 5";
 
 impl Size {
-    /// Every form, in the order of [`Size::notation`].
+    /// Every form.
     pub const FORMS: [Notation; 11] = [
         Notation {
             syntax: "fixed:BYTES",

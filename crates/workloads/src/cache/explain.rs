@@ -59,8 +59,11 @@ pub fn presets() -> Vec<Section> {
 }
 
 fn preset(preset: &Preset) -> Section {
-    let remark =
-        preset.refused.map_or_else(|| preset.note.to_owned(), |why| format!("cannot be served: {why}"));
+    let remark = if preset.is_refused() {
+        format!("cannot be served: {}", preset.note)
+    } else {
+        preset.note.to_owned()
+    };
     let summary =
         if remark.is_empty() { preset.summary.to_owned() } else { format!("{}; {remark}", preset.summary) };
     let head = Entry {
