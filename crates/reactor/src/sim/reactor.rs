@@ -463,5 +463,4 @@ impl Reactor for SimReactor {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
