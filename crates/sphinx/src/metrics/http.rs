@@ -294,16 +294,20 @@ mod tests {
             stream
         };
         let request = "GET /metrics HTTP/1.1\r\n\r\n";
-        // Some send nothing, some half of a request, and some never read the answer.
-        let others: Vec<TcpStream> =
-            (0..CLIENTS_MAX).map(|i| half(["", "GET /met", request][i % 3])).collect();
-        let began = Instant::now();
-        assert_eq!(
-            exchange(address, request).len(),
-            exchange(address, &request.replace("GET", "HEAD")).len() + (8 << 20)
-        );
-        // No sooner are the others ended.
-        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-        drop(others);
+        let is_held_up = || {
+            // Some send nothing, some half of a request, and some never read the answer.
+            let others: Vec<TcpStream> =
+                (0..CLIENTS_MAX).map(|i| half(["", "GET /met", request][i % 3])).collect();
+            let began = Instant::now();
+            let [whole, head] =
+                ["GET", "HEAD"].map(|method| exchange(address, &request.replace("GET", method)).len());
+            // No sooner are the others ended.
+            let is_late = began.elapsed() >= PATIENCE;
+            drop(others);
+            assert!(is_late || whole == head + (8 << 20), "{whole} and {head} bytes");
+            is_late
+        };
+        // Other programs may hold it up.
+        assert!((0..5).any(|_| !is_held_up()));
     }
 }
