@@ -1,5 +1,6 @@
 //! The findings about an output, and the sentence that they lead to.
 
+use Weight::{Limits, Misleads, Remark};
 use serde::Serialize;
 
 use crate::{Failures, Hidden, Loop, Output, Service, hidden};
@@ -64,7 +65,6 @@ pub enum Weight {
 
 impl Audit {
     pub(crate) fn of(output: Output) -> Audit {
-        let hidden = estimate(&output);
         let checks = [
             no_answer,
             closed_loop,
@@ -79,10 +79,10 @@ impl Audit {
             unknown_loop,
             short,
         ];
-        let mut findings: Vec<Finding> = checks.iter().filter_map(|check| check(&output, hidden)).collect();
+        let mut findings: Vec<Finding> = checks.iter().filter_map(|check| check(&output)).collect();
         findings.sort_by_key(|finding| finding.weight);
         let verdict = verdict(&output, &findings);
-        Audit { verdict, findings, hidden, output }
+        Audit { verdict, findings, hidden: estimate(&output), output }
     }
 
     /// Whether the run has any response.
@@ -121,31 +121,31 @@ fn beyond(output: &Output, percentile: f64) -> Option<f64> {
     Some(output.samples? as f64 * (100.0 - percentile) / 100.0)
 }
 
-fn finding(id: &'static str, weight: Weight, words: String, remedy: impl Into<String>) -> Option<Finding> {
-    Some(Finding { id, weight, words, remedy: remedy.into() })
+fn finding(
+    id: &'static str,
+    weight: Weight,
+    words: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Option<Finding> {
+    Some(Finding { id, weight, words: words.into(), remedy: remedy.into() })
 }
 
-fn no_answer(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn no_answer(output: &Output) -> Option<Finding> {
     let none = output.samples == Some(0) || output.achieved_rps == Some(0.0);
     let failed = output.failed_samples();
     let all_failed = output.samples.is_some_and(|samples| samples > 0 && failed >= samples);
     if none {
-        let words = "No request was answered.".to_owned();
-        return finding(
-            "no_answer",
-            Weight::Misleads,
-            words,
-            "Check the address and the server, then measure again.",
-        );
+        let remedy = "Check the address and the server, then measure again.";
+        return finding("no_answer", Misleads, "No request was answered.", remedy);
     }
     if all_failed {
         let words = format!("All {failed} responses are failures: the times are those of an error page.");
-        return finding("no_answer", Weight::Misleads, words, "Request something that the server has.");
+        return finding("no_answer", Misleads, words, "Request something that the server has.");
     }
     None
 }
 
-fn closed_loop(output: &Output, hidden: Option<Hidden>) -> Option<Finding> {
+fn closed_loop(output: &Output) -> Option<Finding> {
     if output.load != Loop::Closed {
         return None;
     }
@@ -155,7 +155,7 @@ fn closed_loop(output: &Output, hidden: Option<Hidden>) -> Option<Finding> {
         "It is a closed loop{of}: each connection sends its next request after a response, so a slow server gets less \
          load, and the waits of the requests that were not sent are missing (coordinated omission)."
     );
-    if let Some(found) = hidden {
+    if let Some(found) = estimate(output) {
         let printed = output.percentiles.iter().find(|point| point.percentile == found.percentile)?.us;
         let (low, high) = found.us;
         let missing = match found.share {
@@ -173,17 +173,17 @@ fn closed_loop(output: &Output, hidden: Option<Hidden>) -> Option<Finding> {
         );
         // Without the longest time, the share has no upper bound.
         let is_right = found.share.1 < 5e-4 && high.is_finite();
-        let weight = if is_right { Weight::Limits } else { Weight::Misleads };
+        let weight = if is_right { Limits } else { Misleads };
         return finding("closed_loop", weight, words, again(output));
     }
     if output.adds_requests {
         words += " wrk adds computed requests for the missing ones, and does not say how many.";
     }
-    finding("closed_loop", Weight::Misleads, words, again(output))
+    finding("closed_loop", Misleads, words, again(output))
 }
 
 /// Little's law: in a closed loop without idle connections, connections = rate × mean time.
-fn littles_law(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn littles_law(output: &Output) -> Option<Finding> {
     // It holds for each run, not for means over runs.
     if output.averaged_runs > 1 {
         return None;
@@ -196,7 +196,7 @@ fn littles_law(output: &Output, _: Option<Hidden>) -> Option<Finding> {
              of connections to compare with.",
             time(mean)
         );
-        return finding("littles_law", Weight::Remark, words, "Give it with --connections.");
+        return finding("littles_law", Remark, words, "Give it with --connections.");
     }
     let connections = output.connections.filter(|connections| *connections > 0.0)?;
     let product = format!("{rate:.0} rps × {} = {busy:.1}", time(mean));
@@ -207,7 +207,7 @@ fn littles_law(output: &Output, _: Option<Hidden>) -> Option<Finding> {
                  waited for a connection."
             );
             let remedy = "Offer less, or use more connections: the times depend on the length of the run.";
-            return finding("littles_law", Weight::Misleads, words, remedy);
+            return finding("littles_law", Misleads, words, remedy);
         }
         let cause = if output.adds_requests {
             let true_mean = connections / rate * 1e6;
@@ -222,7 +222,7 @@ fn littles_law(output: &Output, _: Option<Hidden>) -> Option<Finding> {
         let words = format!(
             "By Little's law {product} requests were under way, on {connections:.0} connections: {cause}."
         );
-        let weight = if output.adds_requests { Weight::Misleads } else { Weight::Limits };
+        let weight = if output.adds_requests { Misleads } else { Limits };
         return finding("littles_law", weight, words, again(output));
     }
     if output.load == Loop::Closed && busy < (1.0 - LITTLE) * connections {
@@ -231,24 +231,20 @@ fn littles_law(output: &Output, _: Option<Hidden>) -> Option<Finding> {
             "By Little's law {product} of {connections:.0} connections waited for a response: for {idle} of the time \
              connections were idle, since the generator was late or limited the rate."
         );
-        return finding(
-            "littles_law",
-            Weight::Limits,
-            words,
-            "Give the generator more processor time, and compare its own lag.",
-        );
+        let remedy = "Give the generator more processor time, and compare its own lag.";
+        return finding("littles_law", Limits, words, remedy);
     }
     None
 }
 
-fn rates(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn rates(output: &Output) -> Option<Finding> {
     if output.dropped > 0 {
         let words = format!(
             "{} arrivals were not sent because no virtual user or connection was free; the percentiles leave out their \
              waits.",
             output.dropped
         );
-        return finding("dropped", Weight::Misleads, words, again(output));
+        return finding("dropped", Misleads, words, again(output));
     }
     let (offered, achieved) = (output.offered_rps.filter(|rate| *rate > 0.0)?, output.achieved_rps?);
     let share = achieved / offered;
@@ -261,10 +257,10 @@ fn rates(output: &Output, _: Option<Hidden>) -> Option<Finding> {
         percent(share)
     );
     let remedy = format!("Find the rate that it sustains: {}.", peak(output));
-    finding("rate_missed", Weight::Misleads, words, remedy)
+    finding("rate_missed", Misleads, words, remedy)
 }
 
-fn failures(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn failures(output: &Output) -> Option<Finding> {
     let all = output.ended();
     if output.errors == 0 || all == 0 {
         return None;
@@ -284,17 +280,17 @@ fn failures(output: &Output, _: Option<Hidden>) -> Option<Finding> {
     };
     let mut words = format!("{} of {all} requests failed ({}){late}. {kept}.", output.errors, percent(share));
     let hit = output.percentiles.iter().find(|point| share > (100.0 - point.percentile) / 100.0);
-    let mut weight = Weight::Limits;
+    let mut weight = Limits;
     if let Some(hit) = hit.filter(|hit| hit.percentile < 100.0) {
         words += &format!(" Counted as slower than any response, they make p{} a failure.", hit.percentile);
-        weight = Weight::Misleads;
+        weight = Misleads;
     }
     let gate =
         "A gate on the errors shows them: --gate 'p99<1ms,errors<0.1%'; failed requests count as slowest.";
     finding("failures", weight, words, gate)
 }
 
-fn few_samples(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn few_samples(output: &Output) -> Option<Finding> {
     let few = |percentile: f64| beyond(output, percentile).filter(|beyond| *beyond < MIN_BEYOND - 1e-6);
     let poor: Vec<_> =
         output.percentiles.iter().filter(|p| p.percentile < 100.0 && few(p.percentile).is_some()).collect();
@@ -315,10 +311,10 @@ fn few_samples(output: &Output, _: Option<Hidden>) -> Option<Finding> {
         Some(rate) => format!("Measure for {:.0} s at this rate.", (needed / rate).ceil()),
         None => "Measure for longer.".into(),
     };
-    finding("few_samples", Weight::Misleads, words, remedy)
+    finding("few_samples", Misleads, words, remedy)
 }
 
-fn averaged(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn averaged(output: &Output) -> Option<Finding> {
     if output.averaged_runs < 2 {
         return None;
     }
@@ -327,15 +323,11 @@ fn averaged(output: &Output, _: Option<Hidden>) -> Option<Finding> {
          hidden in it.",
         output.averaged_runs
     );
-    finding(
-        "mean_of_percentiles",
-        Weight::Misleads,
-        words,
-        "Keep each run apart: --repeats 6 gives an interval of the median.",
-    )
+    let remedy = "Keep each run apart: --repeats 6 gives an interval of the median.";
+    finding("mean_of_percentiles", Misleads, words, remedy)
 }
 
-fn resolution(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn resolution(output: &Output) -> Option<Finding> {
     let mut tails = output.percentiles.iter().filter(|point| point.percentile >= 50.0);
     let coarse = tails.find(|point| point.step_us > 0.0 && point.step_us > STEP * point.us);
     if let Some(coarse) = coarse {
@@ -345,27 +337,17 @@ fn resolution(output: &Output, _: Option<Hidden>) -> Option<Finding> {
             time(coarse.us),
             time(coarse.step_us)
         );
-        return finding(
-            "resolution",
-            Weight::Limits,
-            words,
-            "Histograms of Taillight keep three significant digits.",
-        );
+        let remedy = "Histograms of Taillight keep three significant digits.";
+        return finding("resolution", Limits, words, remedy);
     }
     if output.is_sketch && !output.percentiles.is_empty() {
-        let words =
-            "The percentiles are estimates of a sketch (t-digest), whose error is not printed.".to_owned();
-        return finding(
-            "resolution",
-            Weight::Remark,
-            words,
-            "Histograms of Taillight are exact to three digits.",
-        );
+        let words = "The percentiles are estimates of a sketch (t-digest), whose error is not printed.";
+        return finding("resolution", Remark, words, "Histograms of Taillight are exact to three digits.");
     }
     None
 }
 
-fn busy(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn busy(output: &Output) -> Option<Finding> {
     let busy = output.busy_processors?;
     let threads = output.threads.unwrap_or(1.0).max(1.0);
     if busy < BUSY * threads {
@@ -374,15 +356,11 @@ fn busy(output: &Output, _: Option<Hidden>) -> Option<Finding> {
     let words = format!(
         "The generator used {busy:.2} processors with {threads:.0} threads: it had no time left, and measured itself."
     );
-    finding(
-        "generator_busy",
-        Weight::Misleads,
-        words,
-        "Use more threads or machines; Taillight marks such a trial invalid.",
-    )
+    let remedy = "Use more threads or machines; Taillight marks such a trial invalid.";
+    finding("generator_busy", Misleads, words, remedy)
 }
 
-fn warmup(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn warmup(output: &Output) -> Option<Finding> {
     if output.leaves_out_warmup {
         return None;
     }
@@ -391,25 +369,20 @@ fn warmup(output: &Output, _: Option<Hidden>) -> Option<Finding> {
         share.map_or(String::new(), |share| format!(" The first second alone is {share} of the run."));
     let words =
         format!("The figures contain the start of the run: connecting, cold caches, a cold server.{first}");
-    finding(
-        "warmup",
-        Weight::Limits,
-        words,
-        "taillight load leaves out --warmup, 2 s by default, and says if the window was not steady.",
-    )
+    let remedy = "taillight load leaves out --warmup, 2 s by default, and says if the window was not steady.";
+    finding("warmup", Limits, words, remedy)
 }
 
-fn unknown_loop(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn unknown_loop(output: &Output) -> Option<Finding> {
     if output.load != Loop::Unknown {
         return None;
     }
     let words = "The output does not say whether requests waited for responses. If they did, waits are missing from the \
-                 percentiles."
-        .to_owned();
-    finding("unknown_loop", Weight::Limits, words, "Say it with --open or --closed.")
+                 percentiles.";
+    finding("unknown_loop", Limits, words, "Say it with --open or --closed.")
 }
 
-fn short(output: &Output, _: Option<Hidden>) -> Option<Finding> {
+fn short(output: &Output) -> Option<Finding> {
     let seconds = output.duration_s.filter(|_| output.averaged_runs < 2)?;
     let words = if seconds < SHORT_S {
         format!(
@@ -418,7 +391,7 @@ fn short(output: &Output, _: Option<Hidden>) -> Option<Finding> {
     } else {
         "It is one run: no difference to another run can be judged.".to_owned()
     };
-    finding("one_run", Weight::Remark, words, "--repeats 6 or more give an interval.")
+    finding("one_run", Remark, words, "--repeats 6 or more give an interval.")
 }
 
 fn verdict(output: &Output, findings: &[Finding]) -> String {
@@ -428,7 +401,7 @@ fn verdict(output: &Output, findings: &[Finding]) -> String {
         .map_or("the times".to_owned(), |tail| format!("the p{} of {}", tail.percentile, time(tail.us)));
     let reasons: Vec<&str> = findings
         .iter()
-        .filter(|finding| finding.weight == Weight::Misleads)
+        .filter(|finding| finding.weight == Misleads)
         .filter_map(|finding| match finding.id {
             "closed_loop" => Some("requests waited for responses, so waits are missing"),
             "littles_law" if output.adds_requests => Some("it contains computed requests"),

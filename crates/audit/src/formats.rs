@@ -1,4 +1,4 @@
-//! The known outputs: a file for each, and its line in [`ALL`].
+//! The known outputs: a file for each form, and a line in [`ALL`].
 
 mod ab;
 mod hey;
@@ -7,7 +7,6 @@ mod memtier_json;
 mod memtier_text;
 mod mutilate;
 mod oha_json;
-mod oha_text;
 mod vegeta;
 mod wrk;
 
@@ -20,8 +19,8 @@ use crate::{Error, Output};
 const ALL: [Format; 10] = [
     wrk::FORMAT,
     ab::FORMAT,
-    hey::FORMAT,
-    oha_text::FORMAT,
+    hey::HEY,
+    hey::OHA,
     memtier_text::FORMAT,
     mutilate::FORMAT,
     k6::FORMAT,
@@ -49,7 +48,7 @@ pub(crate) struct Content {
 impl Content {
     /// Text that is not UTF-8 is read with replacements.
     pub(crate) fn of(text: &[u8]) -> Content {
-        // hey pads its lines with NUL bytes when its output is a file.
+        // A file from Windows has CRLF at the ends of its lines.
         let text = String::from_utf8_lossy(text).replace('\r', "");
         let json = serde_json::from_str(&text).ok().filter(Value::is_object);
         Content { text, json }
@@ -69,6 +68,12 @@ impl Content {
     fn json_figure(&self, pointer: &str) -> Option<f64> {
         let value = self.json.as_ref()?.pointer(pointer)?.as_f64()?;
         (0.0..=1e18).contains(&value).then_some(value)
+    }
+
+    /// Names and numbers of the object at a place in the JSON.
+    fn json_figures<'a>(&'a self, pointer: &str) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
+        let object = self.json.as_ref().and_then(|json| json.pointer(pointer)).and_then(Value::as_object);
+        object.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)))
     }
 
     fn has_json(&self, pointers: &[&str]) -> bool {

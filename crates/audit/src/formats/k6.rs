@@ -1,7 +1,5 @@
 //! The summary of k6: of `--summary-export`, and of `handleSummary`.
 
-use serde_json::Value;
-
 use super::{Content, Format};
 use crate::number::{plain, whole};
 use crate::{Failures, Loop, Output};
@@ -44,14 +42,10 @@ fn read(content: &Content) -> Result<Output, String> {
         max_us: figure("http_req_duration", "max").map(|ms| ms * 1e3),
         ..Output::default()
     };
-    let metric = content.json.as_ref().and_then(|json| json.pointer("/metrics/http_req_duration"));
-    let values = metric.and_then(|metric| metric.get("values").or(Some(metric))).and_then(Value::as_object);
-    for (name, ms) in values.into_iter().flatten() {
-        let at = match name.as_str() {
-            "med" => Some(50.0),
-            _ => name.strip_prefix("p(").and_then(plain),
-        };
-        if let Some((at, ms)) = at.zip(ms.as_f64()) {
+    let values = ["/metrics/http_req_duration", "/metrics/http_req_duration/values"];
+    for (name, ms) in values.into_iter().flat_map(|values| content.json_figures(values)) {
+        let at = if name == "med" { Some(50.0) } else { name.strip_prefix("p(").and_then(plain) };
+        if let Some(at) = at {
             output.at(at, ms * 1e3, 0.0);
         }
     }

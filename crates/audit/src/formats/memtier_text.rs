@@ -24,13 +24,10 @@ fn read(content: &Content) -> Result<Output, String> {
     // Columns end where their heads end; `Avg. Latency` and `p99 Latency` are two words.
     let heads = header.replace("Avg. Latency", "Avg").replace(" Latency", "");
     let columns: Vec<&str> = heads.split_whitespace().skip(1).collect();
-    let cell = |head: &str| columns.iter().position(|column| *column == head).and_then(|at| totals.get(at));
-    let shape = |label: &str| {
-        let line = content.text.lines().find(|line| line.trim_end().ends_with(label))?;
-        plain(line)
-    };
+    let cell = |head: &str| plain(totals.get(columns.iter().position(|column| *column == head)?)?);
+    let shape = |label: &str| plain(content.text.lines().find(|line| line.trim_end().ends_with(label))?);
     let (threads, clients) = (shape("Threads"), shape("Connections per thread"));
-    let achieved_rps = cell("Ops/sec").and_then(|cell| plain(cell)).ok_or("it has no rate")?;
+    let achieved_rps = cell("Ops/sec").ok_or("it has no rate")?;
     let requests = shape("Requests per client").zip(threads.zip(clients)).map(|(n, (t, c))| n * t * c);
     let seconds = shape("Seconds");
     let mut output = Output {
@@ -42,7 +39,7 @@ fn read(content: &Content) -> Result<Output, String> {
         duration_s: seconds.or_else(|| requests.filter(|_| achieved_rps > 0.0).map(|n| n / achieved_rps)),
         samples: requests.or_else(|| seconds.map(|s| s * achieved_rps)).map(whole),
         failures: Failures::Included,
-        mean_us: cell("Avg").and_then(|cell| plain(cell)).map(|ms| ms * 1e3),
+        mean_us: cell("Avg").map(|ms| ms * 1e3),
         threads,
         averaged_runs: content
             .text

@@ -13,13 +13,7 @@ fn recognises(content: &Content) -> bool {
 fn read(content: &Content) -> Result<Output, String> {
     let heads: Vec<&str> = content.after("#type").unwrap_or_default().split_whitespace().collect();
     let row: Vec<&str> = content.after("read ").unwrap_or_default().split_whitespace().collect();
-    let cell = |head: &str| {
-        heads
-            .iter()
-            .position(|column| *column == head)
-            .and_then(|at| row.get(at))
-            .and_then(|cell| plain(cell))
-    };
+    let cell = |head: &str| plain(row.get(heads.iter().position(|column| *column == head)?)?);
     // `Total QPS = 1000.1 (5000 / 5.0s)`.
     let total = content.after("Total QPS =").unwrap_or_default();
     let (count, seconds) =

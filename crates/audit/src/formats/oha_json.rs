@@ -1,10 +1,8 @@
 //! The JSON of oha.
 
-use serde_json::Value;
-
-use super::oha_text::{CUT, is_bad};
+use super::hey::{CUT, is_bad};
 use super::{Content, Format};
-use crate::number::plain;
+use crate::number::{plain, whole};
 use crate::{Failures, Loop, Output};
 
 pub(super) const FORMAT: Format = Format { name: "oha (JSON)", recognises, read };
@@ -16,18 +14,18 @@ fn recognises(content: &Content) -> bool {
 fn read(content: &Content) -> Result<Output, String> {
     let us = |pointer: &str| content.json_figure(pointer).map(|seconds| seconds * 1e6);
     let sum = |pointer: &str, counts: fn(&str) -> bool| {
-        let object = content.json.as_ref().and_then(|json| json.pointer(pointer)).and_then(Value::as_object);
-        let numbers = object?.iter().filter(|(name, _)| counts(name)).filter_map(|(_, count)| count.as_u64());
-        Some(numbers.fold(0, u64::saturating_add))
+        let counted = content.json_figures(pointer).filter(|(name, _)| counts(name));
+        counted.map(|(_, count)| whole(count)).fold(0, u64::saturating_add)
     };
-    let bad = sum("/statusCodeDistribution", |status| plain(status).is_some_and(is_bad)).unwrap_or(0);
-    let unanswered = sum("/errorDistribution", |error| error != CUT).unwrap_or(0);
+    let statuses = "/statusCodeDistribution";
+    let bad = sum(statuses, |status| plain(status).is_some_and(is_bad));
+    let unanswered = sum("/errorDistribution", |error| error != CUT);
     let mut output = Output {
         tool: "oha",
         load: Loop::Closed,
         achieved_rps: content.json_figure("/summary/requestsPerSec"),
         duration_s: content.json_figure("/summary/total"),
-        samples: sum("/statusCodeDistribution", |_| true),
+        samples: content.has_json(&[statuses]).then(|| sum(statuses, |_| true)),
         errors: bad.saturating_add(unanswered),
         timeouts: unanswered,
         failures: Failures::ResponsesOnly,
@@ -35,10 +33,8 @@ fn read(content: &Content) -> Result<Output, String> {
         max_us: us("/summary/slowest"),
         ..Output::default()
     };
-    let percentiles = content.json.as_ref().and_then(|json| json.pointer("/latencyPercentiles"));
-    for (name, seconds) in percentiles.and_then(Value::as_object).into_iter().flatten() {
-        let at = name.strip_prefix('p').and_then(|at| at.parse::<f64>().ok());
-        if let Some((at, seconds)) = at.zip(seconds.as_f64()) {
+    for (name, seconds) in content.json_figures("/latencyPercentiles") {
+        if let Some(at) = name.strip_prefix('p').and_then(plain) {
             output.at(at, seconds * 1e6, 0.0);
         }
     }

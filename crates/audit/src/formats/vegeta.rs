@@ -1,7 +1,5 @@
 //! The JSON report of vegeta.
 
-use serde_json::Value;
-
 use super::{Content, Format};
 use crate::number::{plain, whole};
 use crate::{Failures, Loop, Output};
@@ -34,10 +32,8 @@ fn read(content: &Content) -> Result<Output, String> {
         is_sketch: true,
         ..Output::default()
     };
-    let latencies =
-        content.json.as_ref().and_then(|json| json.pointer("/latencies")).and_then(Value::as_object);
-    for (name, ns) in latencies.into_iter().flatten().filter(|(name, _)| name.ends_with("th")) {
-        if let Some((at, ns)) = plain(name).zip(ns.as_f64()) {
+    for (name, ns) in content.json_figures("/latencies") {
+        if let Some(at) = name.strip_suffix("th").and_then(plain) {
             output.at(at, ns / 1e3, 0.0);
         }
     }
