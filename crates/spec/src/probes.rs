@@ -1,8 +1,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::ParseError;
+
+use crate::text::list;
 
 macro_rules! probes {
     ($($probe:ident: $name:literal, $summary:literal, $source:literal;)+) => {
@@ -49,7 +52,9 @@ probes! {
 }
 
 /// The requested probes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Names", into = "Names")]
+#[schemars(with = "Vec<String>")]
 pub struct ProbeSet(Vec<Probe>);
 
 impl ProbeSet {
@@ -105,34 +110,25 @@ impl fmt::Display for ProbeSet {
     }
 }
 
-impl Serialize for ProbeSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|probe| probe.name()))
-    }
-}
+/// Probes as they are written: a list of names, or one text as on the command line.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Names(#[serde(with = "list")] Vec<String>);
 
-impl<'de> Deserialize<'de> for ProbeSet {
-    /// Reads a list of names, or one text as on the command line.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ProbeSet, D::Error> {
-        let names: Vec<String> = crate::text::list::deserialize(deserializer)?;
+impl TryFrom<Names> for ProbeSet {
+    type Error = ParseError;
+
+    fn try_from(Names(names): Names) -> Result<ProbeSet, ParseError> {
         match names.join(",").as_str() {
             "" => Ok(ProbeSet::default()),
-            names => names.parse().map_err(serde::de::Error::custom),
+            names => names.parse(),
         }
     }
 }
 
-impl schemars::JsonSchema for ProbeSet {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ProbeSet".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "array", "items": { "type": "string" } })
+impl From<ProbeSet> for Names {
+    fn from(set: ProbeSet) -> Names {
+        Names(set.0.iter().map(|probe| probe.name().to_owned()).collect())
     }
 }
 

@@ -23,11 +23,6 @@ impl Sampling {
     pub fn one_in(self) -> Option<u32> {
         self.one_in.map(NonZeroU32::get)
     }
-
-    /// Whether any are.
-    pub fn is_on(self) -> bool {
-        self.one_in.is_some()
-    }
 }
 
 impl fmt::Display for Sampling {
