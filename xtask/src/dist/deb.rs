@@ -1,5 +1,7 @@
 //! Debian packages of both programs, written without Debian's tools.
 
+use md5::{Digest, Md5};
+
 use super::files::{Files, gzip};
 use super::release::{Program, Release};
 
@@ -21,7 +23,7 @@ pub(super) fn package(
     let version = format!("{}-1", release.version.replace('-', "~"));
     let fill = |text: &str| {
         let text = text.replace("@PACKAGE@", name).replace("@MAINTAINER@", &release.maintainer);
-        text.replace("@VERSION@", &version).replace("@ARCHITECTURE@", program.debian)
+        text.replace("@VERSION@", &version).replace("@ARCHITECTURE@", program.target.debian)
     };
     let mut files = Files::default();
     files.add_program(&format!("usr/bin/{name}"), program.binary(name));
@@ -60,25 +62,20 @@ pub(super) fn package(
         if name == "sphinxd" { template!("sphinxd/control") } else { template!("taillight/control") };
     control.add("control", fill(fields).replace("@SIZE@", &kibibytes.to_string()));
     let sums = files.iter().filter(|(path, _)| !path.starts_with("etc/"));
-    let sums = sums.map(|(path, contents)| format!("{}  {path}\n", md5(contents)));
+    let sums = sums.map(|(path, contents)| format!("{:x}  {path}\n", Md5::digest(contents)));
     control.add("md5sums", sums.collect::<String>());
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
         ("control.tar.gz", gzip(&control.tar("./", release.epoch)?)),
         ("data.tar.gz", gzip(&files.tar("./", release.epoch)?)),
     ];
-    Ok((format!("{name}_{version}_{}.deb", program.debian), ar(&members, release.epoch)))
+    Ok((format!("{name}_{version}_{}.deb", program.target.debian), ar(&members, release.epoch)))
 }
 
 /// Whether a shared file is one of the package.
 fn belongs(path: &str, package: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().trim_start_matches('_');
     name.split(['.', '-']).next() == Some(package)
-}
-
-fn md5(bytes: &[u8]) -> String {
-    use md5::{Digest, Md5};
-    Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An archive of `ar`. Source: `deb(5)` and `ar(5)`: a line of 60 bytes before each member, which begin at even offsets.

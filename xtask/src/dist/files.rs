@@ -77,5 +77,5 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// In hexadecimal digits.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }

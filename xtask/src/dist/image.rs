@@ -40,7 +40,7 @@ pub(super) fn image(release: &Release, name: &'static str) -> Result<Image, Stri
         let layer = blobs.add("application/vnd.oci.image.layer.v1.tar+gzip", gzip(&layer));
         let config = json!({
             "created": release.timestamp,
-            "architecture": program.oci,
+            "architecture": program.target.debian,
             "os": "linux",
             "config": { "User": USER, "Entrypoint": [format!("/{name}")], "WorkingDir": "/", "Labels": labels },
             "rootfs": { "type": "layers", "diff_ids": [identity] },
@@ -49,7 +49,7 @@ pub(super) fn image(release: &Release, name: &'static str) -> Result<Image, Stri
         let kind = "application/vnd.oci.image.manifest.v1+json";
         let manifest = json!({ "schemaVersion": 2, "mediaType": kind, "config": config, "layers": [layer] });
         let mut manifest = blobs.add_json(kind, &manifest);
-        manifest["platform"] = json!({ "architecture": program.oci, "os": "linux" });
+        manifest["platform"] = json!({ "architecture": program.target.debian, "os": "linux" });
         manifests.push(manifest);
     }
     let index =

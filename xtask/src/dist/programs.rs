@@ -10,11 +10,13 @@ use crate::ci::tools::has_target;
 use crate::command::{as_by_hand, find, quiet, run};
 
 /// A kind of machine that programs are made for.
+#[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) name: &'static str,
+    /// As archives name it.
     pub(super) architecture: &'static str,
-    debian: &'static str,
-    oci: &'static str,
+    /// As Debian and images name it.
+    pub(super) debian: &'static str,
     /// The C compiler, which compiles `ring` and links. Debian's gcc for glibc does: `ring` uses no function of a C
     /// library that is glibc's alone, and rustc brings musl.
     compiler: &'static str,
@@ -27,7 +29,6 @@ pub(super) const TARGETS: [Target; 2] = [
         name: "x86_64-unknown-linux-musl",
         architecture: "x86_64",
         debian: "amd64",
-        oci: "amd64",
         compiler: "x86_64-linux-gnu-gcc",
         packages: "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
     },
@@ -35,7 +36,6 @@ pub(super) const TARGETS: [Target; 2] = [
         name: "aarch64-unknown-linux-musl",
         architecture: "aarch64",
         debian: "arm64",
-        oci: "arm64",
         compiler: "aarch64-linux-gnu-gcc",
         packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
     },
@@ -53,13 +53,7 @@ impl Target {
             let path = folder.join(name);
             fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
-        Ok(Program {
-            architecture: self.architecture,
-            debian: self.debian,
-            oci: self.oci,
-            taillight: read("taillight")?,
-            sphinxd: read("sphinxd")?,
-        })
+        Ok(Program { target: *self, taillight: read("taillight")?, sphinxd: read("sphinxd")? })
     }
 
     /// What lacks to compile for it, with how to get it. Tries rustup if its standard library is missing.

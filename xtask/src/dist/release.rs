@@ -7,15 +7,11 @@ use serde_json::Value;
 use super::deb;
 use super::files::{Files, gzip, sha256};
 use super::image::image;
+use super::programs::Target;
 
 /// Both programs for one kind of processor.
 pub(super) struct Program {
-    /// As archives name it.
-    pub(super) architecture: &'static str,
-    /// As Debian names it.
-    pub(super) debian: &'static str,
-    /// As OCI images name it.
-    pub(super) oci: &'static str,
+    pub(super) target: Target,
     pub(super) taillight: Vec<u8>,
     pub(super) sphinxd: Vec<u8>,
 }
@@ -103,7 +99,7 @@ impl Release {
         ] {
             files.add(name, text.as_str());
         }
-        let name = format!("taillight-{}-{}-linux", self.version, program.architecture);
+        let name = format!("taillight-{}-{}-linux", self.version, program.target.architecture);
         Ok((format!("{name}.tar.gz"), gzip(&files.tar(&format!("{name}/"), self.epoch)?)))
     }
 
@@ -126,7 +122,7 @@ impl Release {
 
     fn formula(&self, url: &str, archives: &[(&Program, String, String)]) -> String {
         let archives = archives.iter().map(|(program, name, sum)| {
-            let on = if program.debian == "arm64" { "on_arm" } else { "on_intel" };
+            let on = if program.target.debian == "arm64" { "on_arm" } else { "on_intel" };
             format!("  {on} do\n    url \"{url}/{name}\"\n    sha256 \"{sum}\"\n  end\n")
         });
         include_str!("../../../deploy/packages/taillight.rb")

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::files::sha256 as sha256_of;
 use super::release::{Program, Release};
-use super::{Files, Options, shared};
+use super::{Files, Options, TARGETS, shared};
 use crate::ci::tools::is_root;
 use crate::command::find;
 
@@ -20,14 +20,8 @@ fn release(taillight: &[u8], sphinxd: &[u8], shared: Files) -> Release {
         "values.yaml",
         "image:\n  repository: localhost/taillight\n  digest: \"\"\nother:\n  digest: \"\"\n",
     );
-    let (debian, oci) = if env::consts::ARCH == "aarch64" { ("arm64", "arm64") } else { ("amd64", "amd64") };
-    let program = Program {
-        architecture: env::consts::ARCH,
-        debian,
-        oci,
-        taillight: taillight.into(),
-        sphinxd: sphinxd.into(),
-    };
+    let target = TARGETS.into_iter().find(|target| target.architecture == env::consts::ARCH).unwrap();
+    let program = Program { target, taillight: taillight.into(), sphinxd: sphinxd.into() };
     Release {
         version: "1.2.3-alpha.4".into(),
         commit: "0123456789ab".into(),
@@ -111,7 +105,7 @@ fn the_same_programs_make_the_same_bytes_and_others_do_not() {
         .map(|(name, _)| name.as_str())
         .collect();
     let architecture = env::consts::ARCH;
-    let debian = stand_in().programs[0].debian;
+    let debian = stand_in().programs[0].target.debian;
     assert_eq!(
         differ,
         [
@@ -250,7 +244,7 @@ fn debians_tools_read_the_packages() {
     }
     let release = stand_in();
     let folder = written(&release);
-    let debian = release.programs[0].debian;
+    let debian = release.programs[0].target.debian;
     let package = format!("sphinxd_1.2.3~alpha.4-1_{debian}.deb");
     let fields = run("dpkg-deb", &["--field", &package], folder.path());
     assert!(
