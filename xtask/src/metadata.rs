@@ -42,6 +42,11 @@ pub(crate) fn of_cargo<T: DeserializeOwned>(root: &Path, options: &[&str]) -> Re
 }
 
 impl Package {
+    /// Its folder, from the root.
+    pub(crate) fn folder(&self) -> String {
+        if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
+    }
+
     /// A package of a test: each dependency is `name`, `name(dev)` or `name(registry)`.
     #[cfg(test)]
     pub(crate) fn of(name: &str, dependencies: &[&str]) -> Package {

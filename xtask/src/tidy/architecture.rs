@@ -6,7 +6,7 @@ use crate::markdown::{code_spans, rows};
 use crate::metadata::Package;
 use crate::repository::Repository;
 
-pub(super) const FILE: &str = "ARCHITECTURE.md";
+const FILE: &str = "ARCHITECTURE.md";
 const CRATES: &str = "The crates";
 const REQUEST: &str = "Follow one request";
 
@@ -27,16 +27,10 @@ pub(super) fn check(repository: &Repository, packages: &[Package]) -> Vec<Findin
     findings
 }
 
-/// The crates in the order of the map's table.
-pub(super) fn listed(text: &str) -> Vec<(usize, &str)> {
-    rows(text, CRATES)
-        .into_iter()
-        .filter_map(|(line, cells)| Some((line, code_spans(cells.first()?).next()?)))
-        .collect()
-}
-
 fn crates_on_the_map(text: &str, packages: &[Package]) -> Vec<Finding> {
-    let listed = listed(text);
+    let crates = rows(text, CRATES);
+    let listed = crates.iter().filter_map(|(line, cells)| Some((*line, code_spans(cells.first()?).next()?)));
+    let listed: Vec<(usize, &str)> = listed.collect();
     let mut findings = Vec::new();
     for package in packages.iter().filter(|package| package.name != "xtask") {
         let times = listed.iter().filter(|(_, name)| *name == package.name).count();
@@ -47,12 +41,8 @@ fn crates_on_the_map(text: &str, packages: &[Package]) -> Vec<Finding> {
     }
     for (line, name) in listed {
         if !packages.iter().any(|package| package.name == name) {
-            findings.push(Finding::line(
-                FILE,
-                line,
-                format!("there is no crate {name}"),
-                "remove or correct the row",
-            ));
+            let problem = format!("there is no crate {name}");
+            findings.push(Finding::line(FILE, line, problem, "remove or correct the row"));
         }
     }
     findings

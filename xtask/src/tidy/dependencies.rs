@@ -19,14 +19,10 @@ pub(super) fn check(repository: &Repository, packages: &[Package]) -> Vec<Findin
         for dependency in package.dependencies.iter().filter(|dependency| dependency.source.is_some()) {
             used.insert(dependency.name.as_str());
             if !declared.iter().any(|(_, name)| *name == dependency.name) {
-                let folder =
-                    if package.name == "xtask" { "xtask".into() } else { format!("crates/{}", package.name) };
-                let problem = format!("{} is not a dependency of the workspace", dependency.name);
-                let remedy = format!(
-                    "declare it in {WORKSPACE} and write `{}.workspace = true` here",
-                    dependency.name
-                );
-                findings.push(Finding::file(&format!("{folder}/Cargo.toml"), problem, remedy));
+                let (file, name) = (format!("{}/Cargo.toml", package.folder()), &dependency.name);
+                let problem = format!("{name} is not a dependency of the workspace");
+                let remedy = format!("declare it in {WORKSPACE} and write `{name}.workspace = true` here");
+                findings.push(Finding::file(&file, problem, remedy));
             }
         }
     }

@@ -7,20 +7,14 @@ use crate::repository::Repository;
 pub(super) fn check(repository: &Repository, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
-        let folder =
-            if package.name == "xtask" { "xtask".into() } else { format!("crates/{}", package.name) };
-        let roots = ["lib", "main"].map(|root| format!("{folder}/src/{root}.rs"));
+        let roots = ["lib", "main"].map(|root| format!("{}/src/{root}.rs", package.folder()));
         for (file, text) in roots.iter().filter_map(|file| Some((file, repository.text(file)?))) {
             let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
             // The program of a crate that also has a library may be a line that calls it.
             let second = file.ends_with("main.rs") && repository.exists(&roots[0]);
             if head.is_empty() {
-                findings.push(Finding::line(
-                    file,
-                    1,
-                    "the crate has no head",
-                    "say in `//!` what it is and why",
-                ));
+                let remedy = "say in `//!` what it is and why";
+                findings.push(Finding::line(file, 1, "the crate has no head", remedy));
             } else if !second && !head.iter().any(|line| line.contains("Try it: `")) {
                 let remedy = "end it with ``Try it: `command`.``, a command that shows the crate at work";
                 findings.push(Finding::line(file, 1, "the crate's head has nothing to try", remedy));

@@ -11,14 +11,10 @@ const LIMIT: usize = 600;
 /// Beginning of the unit tests at the end of a file.
 const TESTS: &str = "\n#[cfg(test)]\nmod tests {";
 
-/// Files that may be longer, each with its reason.
-const EXCEPTIONS: &[(&str, &str)] = &[];
-
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     let long = |(file, text): (&str, &str)| {
         let lines = text.split(TESTS).next().unwrap_or_default().lines().count();
-        let excepted = EXCEPTIONS.iter().any(|(exception, _)| *exception == file);
-        (lines > LIMIT && !excepted && !is_test(file)).then(|| {
+        (lines > LIMIT && !is_test(file)).then(|| {
             let problem = format!("{lines} lines without tests, over {LIMIT}");
             Finding::file(file, problem, "find the second idea in it and give that a file of its own")
         })

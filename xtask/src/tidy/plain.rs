@@ -96,11 +96,8 @@ impl Counted {
         let (_, file, text) = worst.unwrap_or_default();
         let begin: String = text.chars().take(80).collect();
         let problem = format!("{riddles} of {blocks} comments and paragraphs circle around the noun");
-        Finding::file(
-            folder,
-            problem,
-            format!("say what is meant by its name, first in {file}: \"{begin}…\""),
-        )
+        let remedy = format!("say what is meant by its name, first in {file}: \"{begin}…\"");
+        Finding::file(folder, problem, remedy)
     }
 }
 

@@ -41,12 +41,8 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
                 let impure = IMPURE.iter().find(|name| has_word(&line.code, name));
                 findings.extend(impure.map(|impure| {
                     let problem = format!("{impure} in a pure crate");
-                    Finding::line(
-                        file,
-                        i + 1,
-                        problem,
-                        "take the time or the bytes as an argument, and leave threads to the caller",
-                    )
+                    let remedy = "take the time or the bytes as an argument, and leave threads to the caller";
+                    Finding::line(file, i + 1, problem, remedy)
                 }));
             }
         }

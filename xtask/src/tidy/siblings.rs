@@ -21,12 +21,8 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
             let other = WORKLOADS.iter().find(|other| other != &own && names(&line.code, other));
             findings.extend(other.map(|other| {
                 let problem = format!("workload {own} uses workload {other}");
-                Finding::line(
-                    file,
-                    i + 1,
-                    problem,
-                    "move what both need to a module of its own in `workloads`",
-                )
+                let remedy = "move what both need to a module of its own in `workloads`";
+                Finding::line(file, i + 1, problem, remedy)
             }));
         }
     }
