@@ -92,7 +92,7 @@ pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
 fn without_region(repository: &Repository) -> Vec<Finding> {
     let of_study = |file: &str| file.starts_with("studies/") && file.matches('/').count() == 2;
     let readmes = repository.ending("/README.md").filter(|(file, _)| of_study(file));
-    let without = readmes.filter(|(_, text)| region::all(text).next().is_none());
+    let without = readmes.filter(|(_, text)| region::all(text).is_empty());
     let remedy = "end it with <!-- generated: result.taillight.tgz claims --> and <!-- end generated -->";
     without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
 }
@@ -123,7 +123,7 @@ pub(crate) fn due(repository: &Repository) -> Vec<Due> {
     let mut source = Tree::new(repository);
     let mut due: Vec<Due> = Vec::new();
     for (file, text) in repository.ending(".md") {
-        for region in region::all(text).flatten() {
+        for region in region::all(text).into_iter().flatten() {
             let Some(path) = resolve(file, region.result).filter(|path| path != claims::STUDIES) else {
                 continue;
             };

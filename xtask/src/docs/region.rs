@@ -1,3 +1,5 @@
+use crate::markdown::unfenced;
+
 /// A part of a document that is made from a result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Region<'a> {
@@ -17,49 +19,37 @@ const OPENING: &str = "<!-- generated:";
 const CLOSING: &str = "<!-- end generated -->";
 
 /// The regions of a document, or the line (from 1) of a comment that cannot be read, and why.
-pub(super) fn all(text: &str) -> impl Iterator<Item = Result<Region<'_>, (usize, String)>> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut fenced = false;
-    let mut next = 0;
-    std::iter::from_fn(move || {
-        while let Some(line) = lines.get(next) {
-            let at = next;
-            next += 1;
-            fenced ^= line.trim_start().starts_with("```");
-            if fenced {
-                continue;
+pub(super) fn all(text: &str) -> Vec<Result<Region<'_>, (usize, String)>> {
+    let mut regions = Vec::new();
+    let mut open: Option<(usize, &str, &str)> = None;
+    let unclosed =
+        |(at, ..): (usize, &str, &str)| Err((at, format!("begins a generated region without '{CLOSING}'")));
+    for (number, line) in unfenced(text) {
+        if let Some(named) = line.strip_prefix(OPENING) {
+            regions.extend(open.take().map(unclosed));
+            match named.trim().strip_suffix("-->").and_then(|named| named.trim().split_once(' ')) {
+                Some((result, tables)) => open = Some((number, result, tables)),
+                None => {
+                    let problem = "names no result and tables, as in 'quick.taillight.tgz claims'";
+                    regions.push(Err((number, problem.into())));
+                }
             }
-            if *line == CLOSING {
-                return Some(Err((at + 1, "ends a generated region that nothing begins".into())));
-            }
-            let Some(named) = line.strip_prefix(OPENING) else { continue };
-            let Some((result, tables)) =
-                named.trim().strip_suffix("-->").and_then(|named| named.trim().split_once(' '))
-            else {
-                let problem = "names no result and tables, as in 'quick.taillight.tgz claims'";
-                return Some(Err((at + 1, problem.into())));
-            };
-            let ends = |line: &&str| **line == *CLOSING || line.starts_with(OPENING);
-            let Some(last) = lines[next..].iter().position(ends).map(|i| next + i) else {
-                return Some(Err((at + 1, format!("begins a generated region without '{CLOSING}'"))));
-            };
-            if lines[last] != CLOSING {
-                next = last;
-                return Some(Err((at + 1, format!("begins a generated region without '{CLOSING}'"))));
-            }
-            next = last + 1;
-            let (tables, of) = match tables.split_once("; of ") {
-                Some((tables, of)) => (tables, list(of)),
-                None => (tables, Vec::new()),
-            };
-            return Some(Ok(Region { result, tables: list(tables), of, first: at + 1, last }));
+        } else if line == CLOSING {
+            regions.push(match open.take() {
+                Some((first, result, tables)) => {
+                    let (tables, of) = tables.split_once("; of ").unwrap_or((tables, ""));
+                    Ok(Region { result, tables: list(tables), of: list(of), first, last: number - 1 })
+                }
+                None => Err((number, "ends a generated region that nothing begins".into())),
+            });
         }
-        None
-    })
+    }
+    regions.extend(open.map(unclosed));
+    regions
 }
 
 fn list(names: &str) -> Vec<&str> {
-    names.split(',').map(str::trim).collect()
+    names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -69,7 +59,8 @@ mod tests {
     #[test]
     fn regions_are_found_and_broken_ones_named() {
         let check = |text: &str, expect: Vec<Result<Region, usize>>| {
-            let found: Vec<_> = all(text).map(|region| region.map_err(|(line, _)| line)).collect();
+            let found: Vec<_> =
+                all(text).into_iter().map(|region| region.map_err(|(line, _)| line)).collect();
             assert_eq!(found, expect, "{text}");
         };
         let region = |tables: &[&'static str], first, last| Region {
