@@ -49,21 +49,6 @@ struct Made {
     findings: Vec<Finding>,
 }
 
-/// Source of the tables of regions.
-trait Source {
-    /// The tables in the file at `path`, from the root.
-    fn tables(&mut self, path: &str) -> Result<Tables, String>;
-
-    /// The paths of `paths` that changed after `tables` were measured; `None` if unknown.
-    fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>>;
-
-    /// Whether there is a file or folder at `path`, from the root.
-    fn exists(&self, path: &str) -> bool;
-
-    /// The `claims.toml` of every study: path from the root, and text.
-    fn claims(&self) -> Vec<(String, String)>;
-}
-
 /// Rewrites the regions that differ from their results. Returns the findings that a person must fix.
 pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     let mut source = Tree::new(repository);
@@ -156,7 +141,7 @@ fn sizes(repository: &Repository) -> Vec<Finding> {
 }
 
 /// Regenerates the regions of one document, and finds the differences.
-fn document(file: &str, text: &str, source: &mut dyn Source) -> Made {
+fn document(file: &str, text: &str, source: &mut Tree<'_>) -> Made {
     let mut made = Made::default();
     let mut copied = 0;
     let lines: Vec<&str> = text.lines().collect();
@@ -196,12 +181,7 @@ fn push(text: &mut String, line: &str) {
 }
 
 /// The lines of a region.
-fn content(
-    file: &str,
-    region: &Region,
-    old: &[&str],
-    source: &mut dyn Source,
-) -> Result<Vec<String>, String> {
+fn content(file: &str, region: &Region, old: &[&str], source: &mut Tree<'_>) -> Result<Vec<String>, String> {
     let path = resolve(file, region.result).ok_or_else(|| format!("{} is no file", region.result))?;
     if path == claims::STUDIES {
         return claims::lines(file.matches('/').count(), source);
@@ -256,25 +236,26 @@ impl<'a> Tree<'a> {
     fn new(repository: &'a Repository) -> Tree<'a> {
         Tree { repository, history: History::of(repository.root()), known: BTreeMap::new() }
     }
-}
 
-impl Source for Tree<'_> {
+    /// The tables in the file at `path`, from the root.
     fn tables(&mut self, path: &str) -> Result<Tables, String> {
         let read = || Tables::read(&self.repository.root().join(path), path);
         self.known.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
+    /// The paths of `paths` that changed after `tables` were measured; `None` if unknown.
     fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>> {
         self.history.changed_since(tables.commit.as_deref(), &tables.created, paths)
     }
 
+    /// Whether there is a file or folder at `path`, from the root.
     fn exists(&self, path: &str) -> bool {
         self.repository.exists(path)
     }
 
-    fn claims(&self) -> Vec<(String, String)> {
-        let files = self.repository.ending("/claims.toml").filter(|(file, _)| file.starts_with("studies/"));
-        files.map(|(file, text)| (file.to_owned(), text.to_owned())).collect()
+    /// The `claims.toml` of every study: path from the root, and text.
+    fn claims(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.repository.ending("/claims.toml").filter(|(file, _)| file.starts_with("studies/"))
     }
 }
 

@@ -35,11 +35,11 @@ pub(super) fn measured(folder: &str, targets: &[String], exists: &dyn Fn(&str) -
 /// When each path last changed, as git knows.
 pub(super) struct History<'a> {
     root: &'a Path,
-    known: BTreeMap<String, Change>,
+    pub(super) known: BTreeMap<String, Change>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Change {
+pub(super) enum Change {
     /// At this time, `2026-11-23T03:14:08` in UTC.
     At(String),
     /// It is being changed, and not committed.

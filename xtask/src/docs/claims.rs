@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Source;
+use super::Tree;
 use super::tables::{Tables, row};
 use super::unmeasured::STUDY_RESULT;
 
@@ -48,10 +48,10 @@ struct Row {
 /// The content of the region of a document in a folder `depth` levels below the root.
 ///
 /// Errors: a file of claims or a result cannot be read.
-pub(super) fn lines(depth: usize, source: &mut dyn Source) -> Result<Vec<String>, String> {
+pub(super) fn lines(depth: usize, source: &mut Tree<'_>) -> Result<Vec<String>, String> {
     let mut rows = Vec::new();
     for (file, text) in source.claims() {
-        let claims: File = toml::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+        let claims: File = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         let folder = file.trim_end_matches("/claims.toml");
         let result = format!("{folder}/{STUDY_RESULT}");
         let tables = if source.exists(&result) { Some(source.tables(&result)?) } else { None };

@@ -1,3 +1,4 @@
+use super::age::Change;
 use super::*;
 
 const JSON: &str = r#"{
@@ -9,67 +10,44 @@ const JSON: &str = r#"{
   ]
 }"#;
 
-/// A result in the folder of each document, and the paths changed since, if known.
-struct Fixture {
-    changed: Option<Vec<String>>,
-}
-
-impl Source for Fixture {
-    fn tables(&mut self, path: &str) -> Result<Tables, String> {
-        match path {
-            "studies/x/quick.taillight.tgz" => Tables::parse(JSON.as_bytes()),
-            "studies/x/commit.json" => {
-                let commit = r#""version": "0.1.0", "commit": "abc1234","#;
-                Tables::parse(JSON.replace(r#""version": "0.1.0","#, commit).as_bytes())
-            }
-            "studies/1-x/result.taillight.tgz" => {
-                let claims = r#"[["a|b", "IISWC'17", "reproduced", "m: 2 (1 to 3)"]]"#;
-                Tables::parse(JSON.replace(r#"[["a|b", "reproduced"]]"#, claims).as_bytes())
-            }
-            other => Err(format!("there is no result {other}")),
-        }
+/// A document beside these results, and the paths changed since, if known.
+fn made_at(file: &str, text: &str, changed: Option<&[&str]>) -> Made {
+    let claims = |claims: &[(&str, &str)]| -> String {
+        let claim =
+            |(text, source): &(&str, &str)| format!("[[claim]]\ntext = '{text}'\nsource = \"{source}\"\n");
+        claims.iter().map(claim).collect()
+    };
+    let first = [("a|b", "IISWC'17 Fig. 1: 70 %"), ("new", "IISWC'17 Fig. 2"), ("xeon", "IISWC'17 Fig. 3")];
+    let paths = ["crates/openloop/REVISIONS.md", "crates/other"];
+    let repository = Repository::of(&[
+        (paths[0], ""),
+        (paths[1], ""),
+        ("studies/x/quick.taillight.tgz", ""),
+        ("studies/x/commit.json", ""),
+        ("studies/1-x/result.taillight.tgz", ""),
+        ("studies/1-x/claims.toml", &(claims(&first) + "when = \"machine == 'Xeon'\"\n")),
+        ("studies/2-y/claims.toml", &claims(&[("c", "ours")])),
+    ]);
+    let commit = r#""version": "0.1.0", "commit": "abc1234","#;
+    let judged = r#"[["a|b", "IISWC'17", "reproduced", "m: 2 (1 to 3)"]]"#;
+    let mut tree = Tree::new(&repository);
+    for (path, json) in [
+        ("studies/x/quick.taillight.tgz", JSON.to_owned()),
+        ("studies/x/commit.json", JSON.replace(r#""version": "0.1.0","#, commit)),
+        ("studies/1-x/result.taillight.tgz", JSON.replace(r#"[["a|b", "reproduced"]]"#, judged)),
+    ] {
+        tree.known.insert(path.to_owned(), Tables::parse(json.as_bytes()));
     }
-
-    fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>> {
-        assert_eq!(tables.created, "2026-11-23T03:14:08Z");
-        let changed = self.changed.clone()?;
-        Some(changed.into_iter().filter(|path| paths.contains(path)).collect())
+    for path in paths {
+        let time = changed.map(|changed| if changed.contains(&path) { "2026-11-24" } else { "2026-11-22" });
+        let change = time.map_or(Change::Unknown, |day| Change::At(format!("{day}T00:00:00")));
+        tree.history.known.insert(path.to_owned(), change);
     }
-
-    fn exists(&self, path: &str) -> bool {
-        let known = [
-            "crates/openloop/REVISIONS.md",
-            "crates/other",
-            "studies/x/quick.taillight.tgz",
-            "studies/x/commit.json",
-        ];
-        known.contains(&path) || path == "studies/1-x/result.taillight.tgz"
-    }
-
-    fn claims(&self) -> Vec<(String, String)> {
-        let claims = |claims: &[(&str, &str)]| {
-            claims
-                .iter()
-                .map(|(text, source)| format!("[[claim]]\ntext = '{text}'\nsource = \"{source}\"\n"))
-                .collect()
-        };
-        vec![
-            (
-                "studies/1-x/claims.toml".into(),
-                claims(&[
-                    ("a|b", "IISWC'17 Fig. 1: 70 %"),
-                    ("new", "IISWC'17 Fig. 2"),
-                    ("xeon", "IISWC'17 Fig. 3"),
-                ]) + "when = \"machine == 'Xeon'\"\n",
-            ),
-            ("studies/2-y/claims.toml".into(), claims(&[("c", "ours")])),
-        ]
-    }
+    document(file, text, &mut tree)
 }
 
 fn made(text: &str, changed: Option<&[&str]>) -> Made {
-    let changed = changed.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
-    document("studies/x/README.md", text, &mut Fixture { changed })
+    made_at("studies/x/README.md", text, changed)
 }
 
 /// Line and problem of each finding.
@@ -143,7 +121,7 @@ fn a_region_without_its_result_has_the_commands_and_no_figure() {
         `cargo xtask docs`.\n\n";
     let check = |content: &str, problems: usize| {
         let text = region("result.taillight.tgz", content);
-        let made = document("studies/0-y/README.md", &text, &mut Fixture { changed: Some(Vec::new()) });
+        let made = made_at("studies/0-y/README.md", &text, Some(&[]));
         assert_eq!(made.text, region("result.taillight.tgz", unmeasured));
         assert_eq!(made.findings.len(), problems, "{:?}", made.findings);
     };
@@ -222,7 +200,7 @@ fn tables_are_read_from_what_was_packed() {
 #[test]
 fn all_claims_stand_in_tables_by_paper() {
     let text = "<!-- generated: ../../studies claims -->\n<!-- end generated -->\n";
-    let made = document("docs/reference/papers.md", text, &mut Fixture { changed: None });
+    let made = made_at("docs/reference/papers.md", text, None);
     let expect = "\nOf 4 claims 1 are reproduced, 1 cannot be measured on the machine that measured them, 2 are not measured yet.\n\n*IISWC'17*\n\n\
         | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
         | Fig. 1: 70 % | a\\|b | m: 2 (1 to 3) | reproduced | [1-x](../../studies/1-x/README.md) |\n\
