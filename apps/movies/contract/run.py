@@ -30,6 +30,7 @@ import common  # noqa: E402
 import fastcgi  # noqa: E402
 import stores  # noqa: E402
 import wire  # noqa: E402
+from busy import repeated  # noqa: E402
 from cases import run_case  # noqa: E402
 from idl import Idl  # noqa: E402
 from subject import ContractError, Subject  # noqa: E402
@@ -80,23 +81,39 @@ class Results:
         sys.stdout.flush()
 
 
-def attempt(results: Results, service: str, name: str, what) -> None:
-    began = time.monotonic()
+def attempt(results: Results, subject: Subject, name: str, what) -> None:
+    began, lost = time.monotonic(), False
+
+    def once() -> list:
+        nonlocal lost
+        try:
+            return what()
+        except ContractError as error:
+            return [f"contract.toml: {error}"]
+        except (wire.Closed, wire.Malformed, OSError, RuntimeError) as error:
+            lost = True
+            return [f"{type(error).__name__}: {error}"]
+        except (KeyError, ValueError, TypeError, IndexError, stores.psycopg2.Error) as error:
+            lost = True
+            where = error.__traceback__
+            while where.tb_next:
+                where = where.tb_next
+            return [f"{error!r} ({pathlib.Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"]
+
+    def again(lines: list) -> None:
+        nonlocal lost
+        print(f"again   {subject.name}: {name}: the machine is busy: {lines[0]}", flush=True)
+        if lost:
+            # Its spans cannot be told from others.
+            subject.restart_after_crash()
+            lost = False
+
     try:
-        lines = what()
+        lines = repeated(once, again)
     except common.Skip as skip:
-        results.add(service, name, "skipped", [str(skip)])
+        results.add(subject.name, name, "skipped", [str(skip)])
         return
-    except ContractError as error:
-        lines = [f"contract.toml: {error}"]
-    except (wire.Closed, wire.Malformed, OSError, RuntimeError) as error:
-        lines = [f"{type(error).__name__}: {error}"]
-    except (KeyError, ValueError, TypeError, IndexError, stores.psycopg2.Error) as error:
-        where = error.__traceback__
-        while where.tb_next:
-            where = where.tb_next
-        lines = [f"{error!r} ({pathlib.Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"]
-    results.add(service, name, "failed" if lines else "passed", list(dict.fromkeys(lines)), time.monotonic() - began)
+    results.add(subject.name, name, "failed" if lines else "passed", list(dict.fromkeys(lines)), time.monotonic() - began)
 
 
 def test(world: World, results: Results, name: str, wanted: str) -> None:
@@ -111,20 +128,20 @@ def test(world: World, results: Results, name: str, wanted: str) -> None:
         usual = [(title, function) for title, function in (fastcgi.CASES if subject.is_http else common.CASES) if wanted in title]
         if any("gives up when" in title for title, _ in usual):
             subject.doom()
-        attempt(results, name, "is ready", subject.restart)
+        attempt(results, subject, "is ready", subject.restart)
         if subject.main is None:
             return
         for case in own:
-            attempt(results, name, case["name"], lambda: run_case(subject, case))
+            attempt(results, subject, case["name"], lambda: run_case(subject, case))
         if own:
-            attempt(results, name, "writes spans of all these", subject.check_spans)
+            attempt(results, subject, "writes spans of all these", subject.check_spans)
         subject.main_or_start()
         for title, function in usual:
             def one():
                 subject.main_or_start()
                 subject.reset(subject.probe)
                 return function(subject)
-            attempt(results, name, title, one)
+            attempt(results, subject, title, one)
     except RuntimeError as error:
         results.add(name, "starts again", "failed", [str(error)])
     finally:
