@@ -42,17 +42,6 @@ pub struct ClockReport {
     pub drift: Option<Drift>,
 }
 
-impl ClockReport {
-    /// Limit of the difference between this agent's start and the others'. Units: ns.
-    ///
-    /// The error of the comparison, plus the clock's drift from the comparison to the start.
-    pub fn start_error_ns(&self, start_ns: u64) -> u64 {
-        let since = start_ns.saturating_sub(self.at_start.at_ns) as f64;
-        let drifted = self.drift.map_or(0.0, |drift| (drift.ppm.abs() + drift.error_ppm) * 1e-6 * since);
-        self.at_start.error_ns + drifted.ceil() as u64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,12 +62,5 @@ mod tests {
         check(vec![part(Ok(vec![]), None), part(Ok(vec![]), None)], None);
         let (late, early) = (part(Err("late".into()), Some(9)), part(Err("early".into()), Some(3)));
         check(vec![part(Ok(vec![]), None), late, early], Some("early"));
-    }
-
-    #[test]
-    fn a_start_is_as_uncertain_as_the_clock() {
-        // 0.5 s at 60 ppm are 30 µs.
-        assert_eq!(part(Ok(vec![]), None).clock.start_error_ns(1_500_000_000), 70_000);
-        assert_eq!(part(Ok(vec![]), None).clock.start_error_ns(0), 40_000);
     }
 }

@@ -1,8 +1,8 @@
 use std::sync::atomic::AtomicBool;
 
-use agent::{Clock, Coordinator, Credentials};
+use agent::{Clock, ClockReport, Comparison, Coordinator, Credentials, Drift};
 
-use crate::setup::{agent_config, agent_with, load_of, recorded};
+use crate::setup::{agent_config, agent_with, load_of, recorded, start_error_ns};
 
 /// All processes here share one clock, so every difference must be planted.
 #[test]
@@ -33,7 +33,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
             );
             // In true time all began at the coordinator's start time.
             let began = recorded(part.recording.as_ref().unwrap()).start_ns;
-            let error = report.start_error_ns(outcome.start_ns) + slack;
+            let error = start_error_ns(&report, outcome.start_ns) + slack;
             assert!(began.abs_diff(outcome.start_ns) <= error, "{} ns off", began.abs_diff(outcome.start_ns));
         }
         outcome
@@ -46,4 +46,13 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
     assert!(clock.at_start.error_ns < 500_000_000, "{clock:?}");
     let drift = clock.drift.unwrap();
     assert!(drift.ppm - drift.error_ppm > 0.0, "a drift of 2 % is told from none: {drift:?}");
+}
+
+#[test]
+fn a_start_is_as_uncertain_as_the_clock() {
+    let at_start = Comparison { at_ns: 1_000_000_000, offset_ns: 7, error_ns: 40_000 };
+    let clock = ClockReport { at_start, drift: Some(Drift { ppm: -50.0, error_ppm: 10.0 }) };
+    // 0.5 s at 60 ppm are 30 µs.
+    assert_eq!(start_error_ns(&clock, 1_500_000_000), 70_000);
+    assert_eq!(start_error_ns(&clock, 0), 40_000);
 }

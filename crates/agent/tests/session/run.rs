@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent::{Coordinator, Error, Tune};
 
-use crate::setup::{Here, agent, agent_config, children, is_child, load_of, recorded, run};
+use crate::setup::{Here, agent, agent_config, children, is_child, load_of, recorded, run, start_error_ns};
 
 #[test]
 fn all_begin_together_and_hand_in_what_they_recorded() {
@@ -23,7 +23,7 @@ fn all_begin_together_and_hand_in_what_they_recorded() {
         assert_eq!(recorded.end, "done");
         assert!(!is_child(recorded.pid), "the generator has ended before its recording is there");
         // One clock for both: the start times differ by no more than the error of the comparisons.
-        let error = part.clock.start_error_ns(outcome.start_ns);
+        let error = start_error_ns(&part.clock, outcome.start_ns);
         assert!(recorded.start_ns.abs_diff(outcome.start_ns) <= error, "{part:?}");
     }
     lines.sort();

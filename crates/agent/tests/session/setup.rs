@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use agent::{
-    Agent, AgentConfig, Clock, Coordinator, Credentials, Error, Generate, Generators, Load, Outcome,
-    Settings, Tune,
+    Agent, AgentConfig, Clock, ClockReport, Coordinator, Credentials, Error, Generate, Generators, Load,
+    Outcome, Settings, Tune,
 };
 use launch::Spec;
 
@@ -126,6 +126,14 @@ pub(crate) fn recorded(recording: &[u8]) -> Recorded {
     let text = std::str::from_utf8(recording).unwrap();
     let words: Vec<&str> = text.lines().next().unwrap().split(' ').collect();
     Recorded { pid: words[0].parse().unwrap(), start_ns: words[1].parse().unwrap(), end: words[3].into() }
+}
+
+/// Limit of the difference between an agent's start and the others': the error of the comparison, plus the clock's drift from the
+/// comparison to the start. Units: ns.
+pub(crate) fn start_error_ns(clock: &ClockReport, start_ns: u64) -> u64 {
+    let since = start_ns.saturating_sub(clock.at_start.at_ns) as f64;
+    let drifted = clock.drift.map_or(0.0, |drift| (drift.ppm.abs() + drift.error_ppm) * 1e-6 * since);
+    clock.at_start.error_ns + drifted.ceil() as u64
 }
 
 /// Whether this process has a child with that id. Children keep their ids until they are reaped.
