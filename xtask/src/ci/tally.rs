@@ -94,17 +94,6 @@ impl Tally {
         self.failures.extend(other.failures);
     }
 
-    /// Notes one thing that was left out.
-    pub(super) fn skip(&mut self, what: String) {
-        self.skipped.push(what);
-    }
-
-    /// Counts a check that failed without a failed test, such as one that does not compile, as one; `before` is the
-    /// number of failures before the check.
-    pub(super) fn fail_beyond(&mut self, before: u64) {
-        self.failed = self.failed.max(before + 1);
-    }
-
     /// How many tests and checks were left out.
     pub(super) fn skipped_count(&self) -> u64 {
         self.ignored + self.skipped.len() as u64
@@ -204,17 +193,5 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         });
         assert_eq!((tally.passed, tally.failed, tally.skipped_count()), (11, 22, 35));
         assert_eq!(tally.skipped, ["a", "b"]);
-    }
-
-    #[test]
-    fn a_check_that_fails_counts() {
-        let mut tally = Tally::default();
-        tally.fail_beyond(0);
-        assert_eq!(tally.failed, 1);
-        tally.failed = 3;
-        tally.fail_beyond(1);
-        assert_eq!(tally.failed, 3);
-        tally.fail_beyond(3);
-        assert_eq!(tally.failed, 4);
     }
 }
