@@ -11,7 +11,6 @@ use crate::Error;
 const SHORTEST_TOKEN: usize = 16;
 /// The longest accepted token: it is sent in a header.
 const LONGEST_TOKEN: usize = 1024;
-/// The header with the token.
 const HEADER: &str = "authorization";
 
 /// The environment variable for the token, an alternative to a file.

@@ -156,7 +156,6 @@ impl Drop for Agent {
     }
 }
 
-/// The server side of the RPC.
 struct Service {
     settings: Settings,
     slot: Slot,

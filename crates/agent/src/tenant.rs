@@ -19,7 +19,6 @@ const FACTS_WAIT: Duration = Duration::from_secs(30);
 pub(crate) const TUNE_WAIT: Duration = Duration::from_secs(60);
 /// Limit for probes to begin or to sum up, on a busy machine.
 const WATCH_WAIT: Duration = Duration::from_secs(60);
-/// Time limit of one ping.
 const PING_WAIT: Duration = Duration::from_secs(10);
 /// Time limit for a server to end, including its containers and its log.
 const STOP_WAIT: Duration = Duration::from_secs(60);

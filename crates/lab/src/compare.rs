@@ -134,7 +134,6 @@ enum Pairing {
 }
 
 impl Pairing {
-    /// Pairing of one run's targets.
     fn of(experiment: &Experiment) -> Pairing {
         if !experiment.until_settled {
             return Pairing::Once;
@@ -199,7 +198,6 @@ fn processor_time(pairs: &[Pair<'_>], pairing: Pairing) -> Option<ComparedFigure
     is_known.then(|| bars(id, ("load", unit(pairs)), y, vec![series]))
 }
 
-/// Unit of the loads.
 fn unit(pairs: &[Pair<'_>]) -> &'static str {
     if pairs.iter().any(Pair::is_of_sessions) { "sessions/s" } else { "rps" }
 }

@@ -37,7 +37,6 @@ const ALLOWANCE_PER_PRIMED: Duration = Duration::from_millis(25);
 /// goes to its standard input.
 const WINDOW: &str = "{\"window\"";
 
-/// Such a line.
 #[derive(Deserialize)]
 struct WindowRequest {
     window: Window,
@@ -53,11 +52,9 @@ struct Window {
 /// The generator with everything that is the same for all trials.
 #[derive(Clone, Debug)]
 pub struct Generator {
-    /// The program.
     exe: PathBuf,
     /// Its specification, with all defaults filled in.
     spec: Spec,
-    /// Whether it prints its progress.
     live: bool,
     /// Folder for each trial's specification.
     folder: Arc<OwnFolder>,

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// The file in the result's folder.
 const NAME: &str = "lock";
 
 /// The value of `open` for the newest folder below `out` that has one, such as an interrupted result.

@@ -38,7 +38,6 @@ const REACH: Duration = Duration::from_secs(3);
 
 /// A server under test, or several that share one load. Dropping it ends all processes started for it.
 pub struct Server {
-    /// As it was named.
     name: TargetName,
     record: results::Target,
     keeper: Keeper,
@@ -46,7 +45,6 @@ pub struct Server {
     is_used: bool,
 }
 
-/// What runs it.
 enum Keeper {
     /// This process, or agents that it asks.
     Managed(Box<ManagedServer>),

@@ -42,7 +42,6 @@ struct Followed {
     account: Account,
     /// How long it ran between the last two readings, and between the two before.
     ran: [Nanos; 2],
-    /// In order.
     spans: Vec<Absence>,
 }
 
@@ -53,7 +52,6 @@ pub(crate) struct Absence {
     pub(crate) from: Time,
     /// After the last wait, when the requests that arrived during it are answered.
     pub(crate) to: Time,
-    /// The waits.
     pub(crate) absent: Nanos,
 }
 

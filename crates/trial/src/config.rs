@@ -113,7 +113,6 @@ pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>, workload: &dyn Offered)
     })
 }
 
-/// The open loop of the arrivals at a rate.
 fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
     let (asked, time) = (&spec.generator.arrivals, &spec.time);
     let trace = match asked {

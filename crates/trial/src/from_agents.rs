@@ -132,12 +132,10 @@ impl Agents {
         self.opened
     }
 
-    /// The lost agent, as a reason against the trial.
     pub(crate) fn lost(&self) -> Option<&Invalid> {
         self.lost.as_ref()
     }
 
-    /// Each agent's own part.
     pub(crate) fn records(self) -> Vec<AgentRecord> {
         self.records
     }
@@ -183,7 +181,6 @@ fn within(spec: &Spec) -> (Duration, Duration) {
     (ready, parts.into_iter().fold(ready, |sum, part| sum.saturating_add(part.into())))
 }
 
-/// The knob request for the generator machines.
 fn tune(action: &str, spec: &Spec) -> Tune {
     let cpus = spec.generator.agents.agents_cpus.as_ref();
     Tune {
@@ -236,7 +233,6 @@ fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&
     record
 }
 
-/// A live line of a generator.
 #[derive(serde::Deserialize)]
 struct Line {
     live: LivePoint,

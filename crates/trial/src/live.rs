@@ -47,7 +47,6 @@ impl Drop for Show {
     }
 }
 
-/// Prints one point as a line of JSON.
 pub(crate) fn print(point: &LivePoint) {
     tell(&serde_json::json!({ "live": point }));
 }

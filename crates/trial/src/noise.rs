@@ -45,7 +45,6 @@ const NAMED: f64 = 0.02;
 /// ...and at most this number of programs, which is what fits on a line.
 const NAMES: usize = 3;
 
-/// The result of the thread.
 #[derive(Default)]
 struct NoiseSamples {
     points: Vec<Point>,
@@ -156,7 +155,6 @@ pub(crate) fn thread_time() -> Duration {
     rustix::time::clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Pause after a sample that used this much processor time.
 fn pause_after(took: Duration) -> Duration {
     EVERY.max(took * REST)
 }
@@ -182,7 +180,6 @@ fn ends(points: &[Point], from: Time, to: Time) -> Option<(&Point, &Point)> {
 /// as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
-    /// Whether this machine also generated load.
     generates: bool,
     spans: Vec<SpanSeen>,
     /// When the server's threads were without a processor, from the opening of the window on; `None` if they share their
@@ -381,7 +378,6 @@ fn point(servers: &[u32], generates: bool) -> Option<Point> {
     })
 }
 
-/// The parent process.
 fn parent() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
 }

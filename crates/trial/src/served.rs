@@ -35,12 +35,10 @@ impl Served {
     }
 }
 
-/// Resources that a thread used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Used {
     /// Time on a processor. Units: ns.
     pub(crate) cpu_ns: f64,
-    /// Number of voluntary waits.
     pub(crate) waits: f64,
 }
 

@@ -28,7 +28,6 @@ const ROUNDED: f64 = 2.0;
 pub(crate) struct Point {
     pub(crate) at: Time,
     pub(crate) all: Sample,
-    /// Ticks of the processes of both sides.
     pub(crate) side_ticks: u64,
     /// Ticks of other processes that belong to the measurement.
     pub(crate) other_ticks: u64,
@@ -42,7 +41,6 @@ pub(crate) struct Sides {
     /// By thread id; empty if the server's processes are unknown, or not on this machine.
     server: BTreeMap<u32, CpuList>,
     generator: CpuList,
-    /// Number of processes of both sides.
     processes: usize,
 }
 
@@ -197,13 +195,11 @@ struct Crew {
     waiting_ns: f64,
 }
 
-/// The time between two points.
 struct Span<'a> {
     before: &'a Sample,
     after: &'a Sample,
     ns: f64,
     tick_ns: f64,
-    /// The threads of both sides.
     own: Vec<(&'a CpuList, Thread)>,
     /// Time of the measurement's other processes and threads.
     unseen_ns: f64,

@@ -37,7 +37,6 @@ pub struct Task {
 }
 
 impl Task {
-    /// The offered load, if it is a rate.
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }

@@ -18,7 +18,6 @@ use crate::workload::stranger;
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-/// TLS settings of the connections.
 #[derive(Clone)]
 pub(crate) struct TlsClient {
     pub(crate) config: Arc<ClientConfig>,

@@ -111,12 +111,10 @@ pub(crate) fn of(spec: &Spec, reach: Option<Reach<'_>>) -> Result<Box<dyn Offere
 pub(crate) struct Run<'a> {
     pub(crate) reach: Reach<'a>,
     pub(crate) generator: &'a Generator,
-    /// Other machines that generate the load.
     pub(crate) agents: &'a mut Option<Agents>,
     /// The workload's options, resolved.
     pub(crate) workload: &'a Workload,
     pub(crate) load: Load,
-    /// Reasons against the trial.
     pub(crate) others: Vec<Invalid>,
     pub(crate) counters: BTreeMap<String, f64>,
     /// The name that the first server reports.

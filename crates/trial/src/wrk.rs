@@ -149,7 +149,6 @@ impl Failures {
     }
 }
 
-/// Whether a kind of failure is a status of 3xx.
 fn is_redirect(kind: &str) -> bool {
     kind.rsplit(' ').next().is_some_and(|status| status.len() == 3 && status.starts_with('3'))
 }

@@ -19,7 +19,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time for agents to stop: the time that they give their generators, and the transfer of the recording.
 const STOP_WAIT: Duration = Duration::from_secs(15);
 
-/// Progress of an agent.
 enum Progress {
     Preparing,
     Ready,
@@ -205,7 +204,6 @@ impl Progress {
         matches!(self, Progress::Done(_) | Progress::Lost { .. })
     }
 
-    /// Appends a piece of the recording.
     fn take(&mut self, bytes: Vec<u8>, last: bool, at_ns: u64) {
         let mut whole = match self {
             Progress::Running(whole) => std::mem::take(whole),

@@ -29,7 +29,6 @@ pub(super) struct Child {
     told: channel::Receiver<ChildEvent>,
 }
 
-/// An event of a child.
 pub(super) enum ChildEvent {
     /// For the coordinator.
     Told(Event),

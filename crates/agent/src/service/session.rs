@@ -17,7 +17,6 @@ const PIECE: usize = 256 << 10;
 /// Beats in each lease, so that one or two may be late.
 pub(crate) const BEATS_PER_LEASE: u32 = 4;
 
-/// Error of an agent without the server role.
 const NO_SERVER: &str = "it generates load only; start the agent with --role server";
 
 /// One coordinator's use of the agent, from its first message to its end.
@@ -29,7 +28,6 @@ pub(super) struct Session {
     pub(super) lease: Duration,
     /// Number of the session, unique in this agent.
     pub(super) number: u64,
-    /// Completed loads.
     pub(super) loads: u32,
     /// The pending request of the coordinator.
     pub(super) asked: Option<JoinHandle<Said>>,

@@ -14,7 +14,6 @@ pub(super) struct Held {
 }
 
 impl Slot {
-    /// A set of this number of places.
     pub(super) fn new(places: usize) -> Slot {
         Slot { holders: Arc::new(Mutex::new(vec![None; places])) }
     }

@@ -16,7 +16,6 @@ use crate::{LEFT_OUT, forget_files};
 ///
 /// A killed agent leaves its journal for `taillight tune undo` on its machine.
 pub struct HostKnobs {
-    /// The folder of the journals.
     folder: PathBuf,
     /// The root of the machine's file system.
     root: PathBuf,
@@ -33,7 +32,6 @@ struct InForce {
 /// A session's server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running {
-    /// Its processes.
     pub(super) pids: Vec<u32>,
     /// The processors that it was given.
     pub(super) cpus: CpuList,

@@ -22,11 +22,9 @@ use crate::{
 
 /// Servers of this machine: Sphinx, memcached, nginx, and programs that the agent's operator allowed.
 pub struct AgentServers {
-    /// This program.
     exe: PathBuf,
     /// Programs that coordinators may have started.
     pub allowed: Vec<PathBuf>,
-    /// The address that they listen on.
     listen: IpAddr,
     /// The range that those behind a bridge and in containers have their addresses of, which other machines route here.
     pub routed: Option<Subnet>,
@@ -44,7 +42,6 @@ pub type WatchMachine = fn(&[u32]) -> SeenOfMachine;
 /// Ends such an observation; returns the activity in the window that opened at this time, as JSON.
 pub type SeenOfMachine = Box<dyn FnOnce(Time, Nanos) -> Result<String, String> + Send>;
 
-/// The server of each session.
 type SessionServers = Arc<Mutex<BTreeMap<u64, Running>>>;
 
 impl AgentServers {
@@ -211,9 +208,7 @@ struct KeptServer {
     session: u64,
     running: SessionServers,
     watch: WatchMachine,
-    /// Watches the machine during a trial.
     noise: Option<SeenOfMachine>,
-    /// The probes of the current trial.
     observer: Option<Observer>,
 }
 

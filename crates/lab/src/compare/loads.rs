@@ -61,22 +61,18 @@ impl Pair<'_> {
         self.a.share.filter(|_| self.b.share.is_some())
     }
 
-    /// Whether their loads are of sessions.
     pub(super) fn is_of_sessions(&self) -> bool {
         self.a.trials.iter().chain(&self.b.trials).any(|trial| trial.sessions.is_some())
     }
 
-    /// Trials of either side for which this holds.
     fn count(&self, holds: impl Fn(&Trial) -> bool) -> u32 {
         self.a.trials.iter().chain(&self.b.trials).filter(|trial| holds(trial)).count() as u32
     }
 
-    /// Trials of either side.
     pub(super) fn trials(&self) -> usize {
         self.count(|_| true) as usize
     }
 
-    /// Trials of either side that were disturbed.
     pub(super) fn disturbed_trials(&self) -> usize {
         self.count(Trial::is_disturbed) as usize
     }
@@ -154,7 +150,6 @@ impl Pair<'_> {
     }
 }
 
-/// How a figure is read from a trial.
 pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Reading;
 
 /// 0 is a valid share: dropping it would leave only the trials with misses.

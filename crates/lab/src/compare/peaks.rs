@@ -24,7 +24,6 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
     Ok(Some(bars(id, ("QoS target", ""), (name, unit(a)), series)))
 }
 
-/// Unit of its loads.
 fn unit(side: &Choice<'_>) -> &'static str {
     let of_sessions = side.experiment.trials.iter().any(|trial| trial.sessions.is_some());
     if of_sessions { "sessions/s" } else { "rps" }

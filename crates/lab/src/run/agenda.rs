@@ -10,10 +10,8 @@ pub(crate) const OVERHEAD: Duration = Duration::from_millis(450);
 /// set, must not stay for long.
 const WEIGHT: f64 = 0.2;
 
-/// The trials of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// About how many.
     pub(crate) trials: usize,
     /// How long each takes by plan.
     pub(crate) each: Duration,
@@ -33,7 +31,6 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// An agenda of these steps.
     pub(crate) fn new(steps: Vec<Part>) -> Agenda {
         Agenda { ahead: steps.into(), done: 0, longer_s: 0.0 }
     }
@@ -54,7 +51,6 @@ impl Agenda {
         }
     }
 
-    /// The present step is over.
     pub(crate) fn next(&mut self) {
         self.ahead.pop_front();
     }

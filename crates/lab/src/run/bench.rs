@@ -54,7 +54,6 @@ pub struct Bench {
     pub(super) notes: Vec<String>,
     folder: String,
     search: Span,
-    /// Whether arrivals are sessions.
     has_sessions: bool,
     /// The maximum of each target in this block; empty if its search failed.
     maxima: Vec<MaxThroughput>,
@@ -295,7 +294,6 @@ impl Bench {
         compare::is_settled(&self.trials.experiment, margin)
     }
 
-    /// Adds a note for the reader.
     pub(super) fn note(&mut self, note: String) {
         self.trials.note(note);
     }
@@ -306,7 +304,6 @@ impl Bench {
         Some(format!("experiments/{}#{}", self.folder, last.id))
     }
 
-    /// Version of the server.
     pub(super) fn version(&self) -> String {
         self.trials.experiment.targets[0].version.clone()
     }

@@ -28,7 +28,6 @@ pub const LEFT_OUT: &str = "# Left out of a profile: ";
 
 #[derive(Clone)]
 enum By {
-    /// There are none.
     Nothing,
     /// The engine that applies the knobs of all benches.
     Engine(Box<Here>),
@@ -67,7 +66,6 @@ struct Here {
 }
 
 impl KnobGuard {
-    /// No knobs.
     pub(super) fn none() -> KnobGuard {
         KnobGuard { knobs: Vec::new(), by: By::Nothing, client: None }
     }

@@ -52,12 +52,10 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// The figures that have a value.
 fn known<const N: usize>(figures: [(&str, Option<f64>); N]) -> Vec<(String, f64)> {
     figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// The figures of its sessions.
 fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let figures = [
         ("offered_sessions_per_s", trial.offers_sessions().then_some(trial.offered_rps)),
@@ -127,7 +125,6 @@ fn moved(trial: &Trial) -> Vec<(String, f64)> {
     known(figures)
 }
 
-/// Figures from the probes.
 fn observed(probes: &Probes) -> Vec<(String, f64)> {
     let mut seen = Vec::new();
     if let Some(stages) = &probes.stages {
@@ -190,7 +187,6 @@ fn split(of: &str, shares: &[CodeShare]) -> Vec<(String, f64)> {
     parts.map(|(part, share)| (format!("{of}_{part}_share"), share)).to_vec()
 }
 
-/// Samples and counters of each service.
 fn code_of_services(probes: &Probes) -> Vec<(String, f64)> {
     let mut seen = Vec::new();
     for service in &probes.services {

@@ -12,13 +12,10 @@ use units::Bytes;
 pub(crate) struct Point {
     /// The series of a study; empty for a command.
     pub(crate) series: String,
-    /// The place on the axis.
     pub(crate) x: X,
-    /// The whole configuration.
     pub(crate) experiment: Spec,
     /// Why it is measured: [`Purpose::LoadPoint`] or [`Purpose::Single`].
     pub(crate) purpose: Purpose,
-    /// The bench that it is measured on.
     pub(crate) bench: usize,
     /// The bench whose maximum its load is a share of.
     pub(crate) of: usize,
@@ -36,7 +33,6 @@ impl Point {
 pub(crate) struct Pair {
     /// The service whose place comes first.
     pub(crate) first: Point,
-    /// The other one.
     pub(crate) second: Point,
 }
 
@@ -45,7 +41,6 @@ pub(crate) struct Pair {
 /// Several servers are measured in turn under the same loads.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BenchPlan {
-    /// The name of its result.
     pub(crate) name: String,
     /// The specification shared by its points.
     pub(crate) experiment: Spec,
@@ -61,7 +56,6 @@ pub(crate) struct BenchPlan {
 pub struct Plan {
     /// How thorough a study is; full for a command.
     pub(crate) effort: Effort,
-    /// The unit of the axis.
     pub(crate) unit: String,
     /// How often all of it is measured.
     pub(crate) blocks: u32,
@@ -71,7 +65,6 @@ pub struct Plan {
     pub(crate) tolerance: f64,
     /// The maximum assumed for every bench without a search. Units: rps.
     pub(crate) assumed: Option<f64>,
-    /// The benches.
     pub(crate) benches: Vec<BenchPlan>,
     /// The points measured on them, one after another.
     pub(crate) points: Vec<Point>,

@@ -35,14 +35,11 @@ const MOST_BLOCKS: u32 = 141;
 /// So that the order of blocks has nothing to do with the seeds of the trials.
 const STREAM: u64 = 0x0064_6572_6f66_7374;
 
-/// One step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The maximum throughput of a bench.
     Maximum(usize),
-    /// A reference point.
     Reference(usize),
-    /// A point.
     Point(usize),
     /// Two services at once.
     Pair(usize),
@@ -96,7 +93,6 @@ impl Plan {
         (1.0 + 1.25 * later).ceil().clamp(1.0, f64::from(MOST_BLOCKS)) as u32
     }
 
-    /// The steps after the last block.
     pub(crate) fn last(&self) -> Vec<Step> {
         let benches = if self.peak_tolerance.is_some() { self.benches.len() } else { 0 };
         (0..benches).map(Step::Peak).collect()

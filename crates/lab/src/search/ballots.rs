@@ -8,7 +8,6 @@ units::limits! {
         "ours, because one trial may be an accident, and two of three take one trial more at most";
 }
 
-/// The votes at one rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Ballot {
     pub(super) rate: f64,
@@ -66,7 +65,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Both together.
     pub(super) fn plus(self, other: Tally) -> Tally {
         Tally { all: self.all + other.all, unknown: self.unknown + other.unknown }
     }
@@ -79,7 +77,6 @@ pub(super) struct Ballots {
 }
 
 impl Ballots {
-    /// Counts one vote at `rate`.
     pub(super) fn count(&mut self, rate: f64, vote: Vote) {
         let ballot = self.entry(rate);
         *match vote {
@@ -156,7 +153,6 @@ impl Ballots {
         self.rising.iter().map(against).sum()
     }
 
-    /// How many trials there were.
     pub(super) fn tally(&self) -> Tally {
         let sum = |read: fn(&Ballot) -> u32| self.rising.iter().map(read).sum::<u32>();
         let unknown = sum(Ballot::says_nothing);

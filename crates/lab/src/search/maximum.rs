@@ -67,7 +67,6 @@ impl Offers {
         Offers::Sessions { first: ENOUGH_SESSIONS / window.as_secs_f64().max(1e-3) }
     }
 
-    /// The first rate.
     fn first(self) -> f64 {
         match self {
             Offers::Requests => FIRST_OFFER,

@@ -15,12 +15,10 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// A trial ended so.
     pub(super) fn enter(&mut self, vote: Vote) {
         self.in_a_row = if vote.says_nothing() { self.in_a_row + 1 } else { 0 };
     }
 
-    /// Whether too many said nothing.
     pub(super) fn is_futile(self) -> bool {
         self.in_a_row >= MOST
     }

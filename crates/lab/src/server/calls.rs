@@ -14,11 +14,9 @@ const HISTOGRAMS: [&str; 4] = ["wall", "queue", "application", "cpu"];
 /// Cells of each doubling. Source: docs/reference/traces.md, as the histograms of `apps/movies/chassis`.
 const CELLS: u64 = 8;
 
-/// Counts of all calls.
 #[derive(Debug, Default)]
 pub(super) struct CallCounts {
     pub(super) by_edge: BTreeMap<Edge, CallCount>,
-    /// Notes for the reader.
     pub(super) notes: Vec<String>,
 }
 

@@ -22,7 +22,6 @@ const MAKING: Duration = Duration::from_secs(1800);
 const SLOWEST: u64 = 10 << 20;
 /// Bytes of a video at all of its bit rates: 258 s at 6.125 MiB in 10 s. Source: the means of CloudSuite's generator.
 const OF_VIDEO: u64 = 166_000_000;
-/// Interval of checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 pub(super) const MEMORY: &str = "/dev/shm";
@@ -111,7 +110,6 @@ fn on_disk(folders: &[PathBuf]) -> Result<PathBuf, Error> {
     })
 }
 
-/// Whether a folder is in the machine's memory.
 pub(super) fn is_memory(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| MEMORY_KINDS.contains(&(found.f_type as u32)))
 }

@@ -18,7 +18,6 @@ pub(super) struct Foreign {
     seen: ForeignUse,
 }
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ForeignUse {
     sockets: BTreeSet<u64>,

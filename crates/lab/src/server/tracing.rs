@@ -97,7 +97,6 @@ fn gathered(
     }
 }
 
-/// The evaluation of a trial's spans.
 struct Gathering<'a> {
     before: &'a BTreeMap<u16, u64>,
     counters: &'a mut dyn FnMut() -> BTreeMap<u16, u64>,
@@ -200,13 +199,11 @@ pub(super) fn entrance(app: &App) -> Option<u16> {
     None
 }
 
-/// The names of the services that are started.
 fn names(app: &App, is_started: impl Fn(&str) -> bool) -> Names {
     let started = app.services.iter().filter(|service| is_started(&service.name));
     Names::new(started.filter_map(|one| Some((one.number?, one.name.clone(), one.methods.clone()))))
 }
 
-/// The number and the methods of each service.
 fn numbers(app: &App) -> BTreeMap<&str, (u16, &[String])> {
     app.services.iter().filter_map(|one| Some((one.name.as_str(), (one.number?, &one.methods[..])))).collect()
 }

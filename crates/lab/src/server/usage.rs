@@ -68,7 +68,6 @@ impl Usage {
         Usage(running.parts().flat_map(readings).collect())
     }
 
-    /// Usage since `before`.
     pub(crate) fn since(self, before: &Usage) -> Vec<ServiceUsage> {
         let used = |now: Reading| {
             let before = before.0.iter().find(|one| one.name == now.name);
@@ -99,7 +98,6 @@ impl Usage {
 }
 
 impl Reading {
-    /// Reads the processes' resource usage so far.
     fn of(name: &str, pids: &[u32], counters: BTreeMap<String, f64>) -> Reading {
         Reading {
             name: name.to_owned(),

@@ -18,15 +18,12 @@ pub(super) struct AxisDef {
     places: [Vec<AxisPoint>; 3],
 }
 
-/// A place on the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AxisPoint {
     pub(super) x: X,
-    /// Its value, if any.
     value: Option<Value>,
     /// Changes to the experiment in addition to the axis keys.
     set: Table,
-    /// Its requirements on the host.
     pub(super) needs: Vec<String>,
 }
 

@@ -30,14 +30,12 @@ pub struct Claim {
     pub(super) differs_by: Vec<f64>,
 }
 
-/// One point of the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spot {
     pub(super) series: String,
     pub(super) x: X,
 }
 
-/// What is checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Check {
     /// The figure at one spot over that at another, block by block, lies within bounds.

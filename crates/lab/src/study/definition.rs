@@ -203,7 +203,6 @@ impl Definition {
         &self.efforts[effort as usize]
     }
 
-    /// The series called `name`.
     pub(super) fn series_named(&self, name: &str) -> Option<&SeriesDef> {
         self.series.iter().find(|series| series.name == name)
     }

@@ -58,7 +58,6 @@ impl Machinery {
 
 /// A program that a study may ask for.
 struct KnownProgram {
-    /// Its name in the study.
     name: String,
     program: String,
     /// Folders searched in addition to `PATH`.

@@ -30,7 +30,6 @@ pub(super) struct Unjudged {
     pub(super) unmeasured: BTreeMap<String, String>,
 }
 
-/// Judges every claim.
 pub(super) fn judge(
     claims: &[Claim],
     effort: Effort,
@@ -90,7 +89,6 @@ fn why_not(claim: &Claim, effort: Effort, unjudged: &Unjudged) -> Option<JudgedC
     Some(JudgedClaim::new(ClaimVerdict::Open, reason))
 }
 
-/// The verdict on a claim with its reasons.
 struct JudgedClaim {
     verdict: ClaimVerdict,
     reason: String,

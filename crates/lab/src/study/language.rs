@@ -13,7 +13,6 @@ use units::CpuList;
 use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
-/// The expression language of a machine.
 #[derive(Clone)]
 pub(super) struct Language {
     environment: Environment<'static>,

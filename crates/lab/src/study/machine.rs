@@ -13,13 +13,11 @@ use crate::cores_of;
 pub struct Machine {
     /// The logical processors of each physical core that may be used, the cores of the card's memory node first.
     pub(super) cores: Vec<Vec<usize>>,
-    /// Memory nodes.
     pub(super) nodes: usize,
     /// Receive queues of the network card that has most of them.
     pub(super) queues: usize,
     /// Ways of the last-level cache; 0 if unknown.
     pub(super) ways: u32,
-    /// Memory that is available.
     pub(super) memory_bytes: u64,
     /// Room on the disk for temporary files; 0 if unknown.
     pub(super) disk_bytes: u64,

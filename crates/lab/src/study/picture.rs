@@ -6,7 +6,6 @@ use toml::Value;
 use super::DefinitionError;
 use super::section::{Section, number};
 
-/// Definition of a figure.
 #[derive(Clone, Debug)]
 pub(super) struct FigureDef {
     pub(super) id: String,
@@ -25,7 +24,6 @@ pub(super) struct FigureDef {
     pub(super) series: Vec<String>,
     /// For percentiles: the place on the study's axis.
     pub(super) at: Option<String>,
-    /// Whether the QoS target is drawn.
     pub(super) qos: bool,
     pub(super) caption: String,
     pub(super) published: Vec<PublishedDef>,
@@ -41,7 +39,6 @@ pub(super) struct PublishedDef {
     pub(super) points: Vec<Vec<Value>>,
 }
 
-/// Definition of a table.
 #[derive(Clone, Debug)]
 pub(super) struct TableDef {
     pub(super) id: String,
@@ -56,7 +53,6 @@ pub(super) struct TableDef {
     pub(super) published: Vec<Vec<String>>,
 }
 
-/// A column.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnDef {
     pub(super) label: String,
@@ -112,7 +108,6 @@ impl FigureDef {
     }
 }
 
-/// A list of lists.
 fn points(section: &mut Section) -> Result<Vec<Vec<Value>>, DefinitionError> {
     let hint = "a list of pairs, such as [[10, 1.5], [20, 3]]";
     match section.value("points") {

@@ -42,7 +42,6 @@ pub fn run(
     Ok((kept.record, outcome))
 }
 
-/// Keeps the cells of a study.
 struct CellStore<'a> {
     definition: &'a Definition,
     folder: &'a StudyFolder,
@@ -159,7 +158,6 @@ impl Record for CellStore<'_> {
     }
 }
 
-/// Adds `new` unless it is there.
 fn add<T: PartialEq>(all: &mut Vec<T>, new: T) {
     if !all.contains(&new) {
         all.push(new);

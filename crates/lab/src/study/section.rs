@@ -48,7 +48,6 @@ impl Section {
         }
     }
 
-    /// A text that must be there.
     pub(super) fn needed(&mut self, key: &'static str) -> Result<String, DefinitionError> {
         self.text(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", self.at(key))))
     }
@@ -108,7 +107,6 @@ impl Section {
             .ok_or_else(|| self.wrong(key, &value, "a whole number from 1 on, without quotation marks"))
     }
 
-    /// A plain number.
     pub(super) fn number(&mut self, key: &'static str) -> Result<Option<f64>, DefinitionError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         number(&value).map(Some).ok_or_else(|| self.wrong(key, &value, "a number"))
@@ -147,7 +145,6 @@ impl Section {
         }
     }
 
-    /// A value as it stands.
     pub(super) fn value(&mut self, key: &'static str) -> Option<Value> {
         self.take(key)
     }
@@ -180,7 +177,6 @@ impl Section {
         values.into_iter().enumerate().map(table).collect()
     }
 
-    /// The keys not read yet.
     pub(super) fn rest(self) -> Table {
         self.table
     }

@@ -6,11 +6,9 @@ use units::Rate;
 use super::DefinitionError;
 use super::section::Section;
 
-/// A line of a figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeriesDef {
     pub(super) name: String,
-    /// Its changes to the experiment.
     pub(super) set: Table,
     /// Its changes to the second service's experiment, in a study of two.
     pub(super) set_second: Table,
@@ -37,7 +35,6 @@ impl SeriesDef {
 /// The point that is measured again in each block, and that all others are set in relation to.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ReferenceDef {
-    /// Its place on the axis.
     pub(super) at: String,
     /// Its series; `None`: each series has its own.
     pub(super) series: Option<String>,

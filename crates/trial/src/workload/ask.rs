@@ -186,7 +186,6 @@ impl Bounded {
     }
 }
 
-/// Whether the operation may be retried.
 fn is_patient(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }

@@ -23,7 +23,6 @@ use crate::task::Task;
 use crate::tls::{TlsClient, control};
 use crate::workload::{Reach, Run};
 
-/// Gets and sets to a cache.
 pub(super) struct Offered {
     options: workload::Cache,
     config: CacheConfig,

@@ -19,7 +19,6 @@ use crate::workload::sessions::{may_write, most_here};
 use crate::workload::several::several;
 use crate::workload::{Reach, Run, plan_sessions, urls};
 
-/// Visitors.
 pub(super) struct Offered {
     options: workload::Movies,
     config: MoviesConfig,

@@ -22,7 +22,6 @@ use crate::workload::sessions::{may_write, most_here};
 use crate::workload::several::several;
 use crate::workload::{Reach, Run, plan_sessions, urls};
 
-/// Sessions of users.
 pub(super) struct Offered {
     options: workload::Social,
     config: SocialConfig,

@@ -14,7 +14,6 @@ use crate::noise::Watch;
 use crate::task::Task;
 use crate::workload::{Reach, Run, urls};
 
-/// Requests to web servers.
 pub(super) struct Offered {
     config: WebConfig,
 }
@@ -79,7 +78,6 @@ fn probe(reach: Reach<'_>, config: &WebConfig) -> Result<Vec<Probe>> {
         .collect()
 }
 
-/// Generates the load here.
 fn generate(task: &Task, config: &WebConfig, generator: &Generator) -> Result<Recording> {
     let pages = Arc::new(Checked::new(config));
     let web = |thread| {

@@ -7,7 +7,6 @@ use results::{
     Trial,
 };
 
-/// Name for all operations together.
 const ALL: &str = "all";
 /// The part that a share of time between services is under.
 const NETWORK: &str = "network";

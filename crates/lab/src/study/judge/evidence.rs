@@ -16,7 +16,6 @@ use crate::run::ADVICE_USED;
 /// Source: the 5 % of "no difference over 5 %" in comparisons.
 const STEP: f64 = 1.05;
 
-/// The evidence on a claim.
 pub(super) struct Evidence {
     /// All trials whose data are right, disturbed ones included.
     pub(super) all: SelectionResult,
@@ -24,7 +23,6 @@ pub(super) struct Evidence {
     pub(super) undisturbed: Option<SelectionResult>,
     /// Whether the claim is about a figure itself, which a disturbance moves, instead of a comparison.
     pub(super) is_absolute: bool,
-    /// The figures in words.
     pub(super) words: String,
 }
 
@@ -33,9 +31,7 @@ pub(super) struct Evidence {
 pub(super) struct SelectionResult {
     /// The measured quantity, in words.
     subject: String,
-    /// Its figures, in words.
     figures: String,
-    /// The claimed range, in words.
     claimed: String,
     /// Comparisons that must all hold for the claim to hold.
     pub(super) comparisons: Vec<Comparison>,
@@ -96,7 +92,6 @@ impl Comparison {
         if self.of_logs { interval.exp() } else { interval }
     }
 
-    /// Whether its estimate is within the claimed range.
     fn keeps(&self) -> bool {
         self.ranks.as_ref().is_some_and(|ranks| self.claimed.contains(ranks.estimate()))
     }
@@ -298,7 +293,6 @@ fn found_in(check: &Check, cells: Cells<'_>) -> SelectionResult {
     }
 }
 
-/// The least and the most that is claimed.
 type Bounds = (Option<f64>, Option<f64>);
 
 fn asked(bounds: Bounds) -> String {
