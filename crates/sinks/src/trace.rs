@@ -139,7 +139,7 @@ impl<'a> Telling<'a> {
         let TracedRequest { span, intended_ns, sent_ns, first_byte_ns, done_ns, .. } = request.request;
         let sent = sent_ns?;
         let service_time = done_ns.saturating_sub(sent);
-        let joined = join(spans.iter().copied(), entrance).0.into_iter().next();
+        let joined = join(spans.iter().copied(), entrance).into_iter().next();
         let shift = if from_elsewhere {
             // The generator's clock is unsynchronized: half of the time outside the entrance's span is placed before
             // it.

@@ -8,16 +8,14 @@
 //!
 //! Try it: `cargo test -p traces`.
 
-mod edges;
 mod file;
 mod parts;
 mod span;
 mod summary;
 mod tree;
 
-pub use edges::{Edge, edges};
 pub use file::{FileError, Origin, SpanFile};
 pub use parts::Segment;
 pub use span::{Kind, Outcome, SPAN_BYTES, Span, SpanError, TraceId};
-pub use summary::{CallCount, Names, Observed, STORE_METHODS, Sampled, store_method, summary};
+pub use summary::{CallCount, Edge, Names, Observed, STORE_METHODS, Sampled, store_method, summary};
 pub use tree::{Call, Request, Served, join};

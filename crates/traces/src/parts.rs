@@ -1,6 +1,7 @@
 //! The parts of a request's time: segments along its critical path that follow each other without a gap.
 
 use std::collections::BTreeSet;
+use std::iter::once;
 
 use results::Part;
 use units::Nanos;
@@ -28,25 +29,17 @@ impl Request {
     /// The path is walked backwards from the end: the call that ended last is the one that was waited for. Before that
     /// call began, the service worked, or waited for the last call that had ended by then.
     pub fn parts(&self) -> Vec<Segment> {
-        of_served(&self.root)
+        cut(of_served(&self.root), 0, u64::MAX)
     }
-}
 
-impl Request {
     /// The critical path of the client's time, in order: the segments sum to `root`, to the nanosecond.
     ///
     /// The time outside the span at the entrance is [`Part::Front`]. A span that ends after the client had the answer
     /// is cut there: a server takes its last stamp after its last byte is on the way.
     pub fn parts_of(&self, root: Nanos) -> Vec<Segment> {
-        let inside = cut(self.parts(), 0, root.0);
-        let rest = root.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
-        let front = |time: u64| Segment {
-            service: 0,
-            peer: self.root.span.service,
-            part: Part::Front,
-            time: Nanos(time),
-        };
-        around(front, rest, inside)
+        let front =
+            |time: Nanos| Segment { service: 0, peer: self.root.span.service, part: Part::Front, time };
+        cut(around(front, root.0, of_served(&self.root)), 0, root.0)
     }
 
     /// The calls that the request waited for, by their spans: its critical path leads through them.
@@ -69,46 +62,33 @@ struct Wait<'a> {
     to: u64,
 }
 
-/// Collects segments of one service.
-struct Path {
-    segments: Vec<Segment>,
-}
-
-impl Path {
-    fn push(&mut self, service: u16, peer: u16, part: Part, time: Nanos) {
-        if time > Nanos::ZERO {
-            self.segments.push(Segment { service, peer, part, time });
-        }
-    }
+/// A segment of one end of a call; it may be empty.
+fn piece(span: &Span, part: Part, time: Nanos) -> Segment {
+    Segment { service: span.service, peer: span.peer, part, time }
 }
 
 /// From its first stamp to its last.
 fn of_served(served: &Served) -> Vec<Segment> {
     let span = &served.span;
-    let mut path = Path { segments: Vec::new() };
-    let service = span.service;
-    path.push(service, 0, Part::Queue, span.between(0, 1));
-    path.push(service, 0, Part::Codec, span.between(1, 2));
-    path.segments.extend(of_handler(served));
-    path.push(service, 0, Part::Codec, span.between(3, 5));
-    path.segments
+    let mut all =
+        vec![piece(span, Part::Queue, span.between(0, 1)), piece(span, Part::Codec, span.between(1, 2))];
+    all.extend(of_handler(served));
+    all.push(piece(span, Part::Codec, span.between(3, 5)));
+    all
 }
 
 /// From the request decoded to the handler's return.
 fn of_handler(served: &Served) -> Vec<Segment> {
     let [_, _, begin, end, ..] = served.span.stamps;
-    let mut path = Path { segments: Vec::new() };
-    let own = |path: &mut Path, time: u64| {
-        path.push(served.span.service, 0, Part::Application, Nanos(time));
-    };
-    let mut at = begin;
+    let own = |time: u64| piece(&served.span, Part::Application, Nanos(time));
+    let (mut all, mut at) = (Vec::new(), begin);
     for Wait { call, from, to } in waits(served).into_iter().rev() {
-        own(&mut path, from - at);
-        path.segments.extend(cut(of_call(call), from - call.span.stamps[0], to - from));
+        all.push(own(from - at));
+        all.extend(cut(of_call(call), from - call.span.stamps[0], to - from));
         at = to;
     }
-    own(&mut path, end - at);
-    path.segments
+    all.push(own(end - at));
+    all
 }
 
 /// The calls that a handler waited for, the last first: found backwards from its end, so that they do not overlap.
@@ -134,44 +114,34 @@ fn waits(served: &Served) -> Vec<Wait<'_>> {
 /// From called to decoded.
 fn of_call(call: &Call) -> Vec<Segment> {
     let span = &call.span;
-    let mut path = Path { segments: Vec::new() };
-    let (service, peer) = (span.service, span.peer);
     if span.kind == Kind::Store {
-        path.push(service, peer, Part::Store, span.length());
-        return path.segments;
+        return vec![piece(span, Part::Store, span.length())];
     }
-    path.push(service, peer, Part::PoolWait, span.between(0, 1));
-    path.push(service, peer, Part::Codec, span.between(1, 3));
-    path.segments.extend(of_wire(span, call.served.as_deref()));
-    path.push(service, peer, Part::Codec, span.between(4, 5));
-    path.segments
-}
-
-/// From the request written to the answer readable.
-fn of_wire(span: &Span, served: Option<&Served>) -> Vec<Segment> {
-    let Span { service, peer, .. } = *span;
-    let whole = span.between(3, 4);
-    let segment = |part: Part, time: Nanos| Segment { service, peer, part, time };
-    let Some(served) = served else {
-        return if whole > Nanos::ZERO { vec![segment(Part::Unexplained, whole)] } else { Vec::new() };
-    };
-    // A server's last step, handing its answer to the kernel, may end after the answer is readable.
-    let inside = cut(of_served(served), 0, whole.0);
-    let rest = whole.0 - inside.iter().map(|segment| segment.time.0).sum::<u64>();
-    around(|time| segment(Part::Transit, Nanos(time)), rest, inside)
-}
-
-/// `inside` with half of `rest` on either side: two clocks cannot tell the time of each way.
-fn around(segment: impl Fn(u64) -> Segment, rest: u64, inside: Vec<Segment>) -> Vec<Segment> {
-    let half = |time: u64| (time > 0).then(|| segment(time));
-    let mut all = Vec::with_capacity(inside.len() + 2);
-    all.extend(half(rest / 2));
-    all.extend(inside);
-    all.extend(half(rest - rest / 2));
+    let mut all =
+        vec![piece(span, Part::PoolWait, span.between(0, 1)), piece(span, Part::Codec, span.between(1, 3))];
+    // From the request written to the answer readable.
+    let wire = span.between(3, 4);
+    match call.served.as_deref() {
+        Some(served) => {
+            all.extend(around(|time| piece(span, Part::Transit, time), wire.0, of_served(served)));
+        }
+        None => all.push(piece(span, Part::Unexplained, wire)),
+    }
+    all.push(piece(span, Part::Codec, span.between(4, 5)));
     all
 }
 
-/// The part of `segments` that begins after `front` and lasts at most `length`. Units: ns.
+/// `inside`, cut at `whole`, with half of the rest on either side: two clocks cannot tell the time of each way.
+///
+/// It is cut since a server's last step, handing its answer to the kernel, may end after the answer is readable.
+fn around(segment: impl Fn(Nanos) -> Segment, whole: u64, inside: Vec<Segment>) -> Vec<Segment> {
+    let inside = cut(inside, 0, whole);
+    let rest = whole - inside.iter().map(|segment| segment.time.0).sum::<u64>();
+    let (before, after) = (segment(Nanos(rest / 2)), segment(Nanos(rest - rest / 2)));
+    once(before).chain(inside).chain(once(after)).collect()
+}
+
+/// The part of `segments` that begins after `front` and lasts at most `length`, without empty ones. Units: ns.
 fn cut(segments: Vec<Segment>, mut front: u64, mut length: u64) -> Vec<Segment> {
     let mut kept = Vec::with_capacity(segments.len());
     for mut segment in segments {

@@ -19,8 +19,9 @@ use results::{ByLot, LatencySummary, TracedOperation, Traces};
 use units::Nanos;
 
 use self::group::Groups;
-use crate::{Edge, Request, SpanFile, TraceId, join};
+use crate::{Request, SpanFile, TraceId, join};
 
+pub use self::edge::Edge;
 pub use self::names::{Names, STORE_METHODS, store_method};
 
 /// The data about a trial's traced requests.
@@ -126,7 +127,7 @@ fn joined<'a>(observed: &Observed<'a>) -> (Vec<Request>, HashMap<TraceId, &'a Sa
     let roots: HashMap<TraceId, &Sampled> = completed.map(|sampled| (sampled.trace, sampled)).collect();
     let spans = observed.files.iter().flat_map(|file| &file.spans);
     let of_window = spans.filter(|span| roots.contains_key(&span.trace)).copied();
-    (join(of_window, observed.entrance).0, roots)
+    (join(of_window, observed.entrance), roots)
 }
 
 fn operation(names: &Names, name: &str, mut traced: Vec<Traced<'_>>) -> TracedOperation {

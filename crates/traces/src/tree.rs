@@ -32,23 +32,18 @@ pub struct Call {
 }
 
 /// Joins the spans of all processes into requests, in order of arrival. A request without a span of the service
-/// `entrance`, at which requests come in, is left out; the number of such traces is the second result.
+/// `entrance`, at which requests come in, is left out.
 ///
 /// Cost: linear in the spans, but for sorting.
-pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> (Vec<Request>, u64) {
+pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> Vec<Request> {
     let mut by_trace: HashMap<TraceId, Vec<Span>> = HashMap::new();
     for span in spans {
         by_trace.entry(span.trace).or_default().push(span);
     }
-    let (mut requests, mut rootless) = (Vec::with_capacity(by_trace.len()), 0);
-    for (trace, spans) in by_trace {
-        match request(trace, spans, entrance) {
-            Some(request) => requests.push(request),
-            None => rootless += 1,
-        }
-    }
+    let of_trace = |(trace, spans): (TraceId, Vec<Span>)| request(trace, spans, entrance);
+    let mut requests: Vec<Request> = by_trace.into_iter().filter_map(of_trace).collect();
     requests.sort_by_key(|request| (request.root.span.stamps[0], request.trace));
-    (requests, rootless)
+    requests
 }
 
 /// Of one trace.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use traces::{Request as Traced, SpanFile, edges, join};
+use traces::{Call, Kind, Request as Traced, SpanFile, join};
 
 use crate::movies::http::Request;
 use crate::movies::site::{Site, until};
@@ -46,7 +46,7 @@ pub(crate) fn requests_in(folder: &Path) -> Vec<Traced> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     // A process that has served nothing traced yet may not have begun its file.
     let spans = files.filter_map(|bytes| SpanFile::read(&bytes).ok()).flat_map(|file| file.spans);
-    join(spans, 3).0
+    join(spans, 3)
 }
 
 /// The edge test: the calls of each query are exactly those in the application's graphs. `front`: the service that
@@ -106,13 +106,16 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
         words.collect::<BTreeSet<String>>()
     };
     let seen = || -> BTreeMap<u8, BTreeSet<String>> {
-        let word = |edge: &traces::Edge| {
-            let (caller, callee) = (name(edge.caller), name(edge.callee));
-            format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(edge.method)])
+        let word = |Call { span, .. }: &Call| {
+            let (caller, callee) = (name(span.service), name(span.peer));
+            format!("{}>{}.{}", caller.name, callee.name, callee.methods[usize::from(span.method)])
         };
         let mut seen: BTreeMap<u8, BTreeSet<String>> = BTreeMap::new();
         for request in requests_in(spans) {
-            seen.entry(request.trace.0[0]).or_default().extend(edges([&request]).keys().map(word));
+            let served = request.root.all();
+            let calls = served.iter().flat_map(|served| &served.calls);
+            let calls = calls.filter(|call| call.span.kind == Kind::Client);
+            seen.entry(request.trace.0[0]).or_default().extend(calls.map(word));
         }
         seen
     };

@@ -1,12 +1,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hist::Latency;
-use results::{AllCalls, EdgeTimes, LatencySummary};
+use results::{AllCalls, EdgeTimes, LatencySummary, Part};
 use units::Nanos;
 
 use super::names::store_method;
+use super::waterfall::inside;
 use super::{CallCount, Observed};
-use crate::{Call, Edge, Kind, Outcome, Request, Served};
+use crate::{Call, Kind, Outcome, Request};
+
+/// Caller, callee and method of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Edge {
+    /// The number of the calling service.
+    pub caller: u16,
+    /// The number of the called service.
+    pub callee: u16,
+    /// The place of the method in its list.
+    pub method: u16,
+}
 
 /// The calls between services and to stores, by caller, callee and method.
 pub(crate) fn all(observed: &Observed<'_>, requests: &[Request]) -> Vec<EdgeTimes> {
@@ -41,7 +53,6 @@ pub(crate) fn all(observed: &Observed<'_>, requests: &[Request]) -> Vec<EdgeTime
 }
 
 fn all_calls(count: &CallCount) -> AllCalls {
-    let summary = |latency: &Option<Latency>| latency.as_ref().map(LatencySummary::of).unwrap_or_default();
     let mean_only = || LatencySummary {
         count: count.calls,
         mean_us: (count.calls > 0).then(|| count.wall.0 as f64 / count.calls as f64 / 1e3),
@@ -51,9 +62,13 @@ fn all_calls(count: &CallCount) -> AllCalls {
         calls: count.calls,
         errors: count.errors,
         wall: count.walls.as_ref().map_or_else(mean_only, LatencySummary::of),
-        queue: summary(&count.queues),
-        application: summary(&count.applications),
+        queue: summary(count.queues.as_ref()),
+        application: summary(count.applications.as_ref()),
     }
+}
+
+fn summary(latency: Option<&Latency>) -> LatencySummary {
+    latency.map(LatencySummary::of).unwrap_or_default()
 }
 
 /// Counts and times of one edge. A histogram takes 264 KiB, so each is allocated with its first sample.
@@ -79,41 +94,22 @@ impl Times {
         };
         count(&mut self.wall, span.length());
         let Some(served) = call.served.as_deref() else { return };
-        let inside = &served.span;
-        count(&mut self.queue, Nanos(inside.stamps[1] - inside.stamps[0]));
-        count(&mut self.application, own_time(served));
-        count(&mut self.transit, Nanos(span.stamps[4] - span.stamps[3]) - inside.length());
+        let own = inside(served).into_iter().filter(|(part, _)| *part == Part::Application);
+        count(&mut self.queue, served.span.between(0, 1));
+        count(&mut self.application, Nanos(own.map(|(_, ns)| ns).sum()));
+        count(&mut self.transit, span.between(3, 4) - served.span.length());
     }
 
     fn record(&self) -> EdgeTimes {
-        let summary =
-            |latency: &Option<Latency>| latency.as_ref().map(LatencySummary::of).unwrap_or_default();
         EdgeTimes {
             calls: self.calls,
             errors: self.errors,
             retried: self.retried,
-            wall: summary(&self.wall),
-            queue: summary(&self.queue),
-            application: summary(&self.application),
-            transit: summary(&self.transit),
+            wall: summary(self.wall.as_ref()),
+            queue: summary(self.queue.as_ref()),
+            application: summary(self.application.as_ref()),
+            transit: summary(self.transit.as_ref()),
             ..EdgeTimes::default()
         }
     }
-}
-
-/// The time in a handler without a call under way.
-fn own_time(served: &Served) -> Nanos {
-    let [_, _, begin, end, ..] = served.span.stamps;
-    let mut below: Vec<(u64, u64)> = served
-        .calls
-        .iter()
-        .map(|call| (call.span.stamps[0].max(begin), call.span.stamps[5].min(end)))
-        .collect();
-    below.sort_unstable();
-    let (mut own, mut at) = (0, begin);
-    for (from, to) in below {
-        own += from.min(end).saturating_sub(at);
-        at = at.max(to);
-    }
-    Nanos(own + end.saturating_sub(at))
 }

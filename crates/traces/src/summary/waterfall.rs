@@ -117,7 +117,7 @@ fn parts(call: &Call) -> Vec<(Part, u64)> {
 }
 
 /// The parts of a service, from its first stamp to its last. Time with a call under way counts as calls.
-fn inside(served: &Served) -> Vec<(Part, u64)> {
+pub(crate) fn inside(served: &Served) -> Vec<(Part, u64)> {
     let [a, b, c, d, _, f] = served.span.stamps;
     let mut parts = vec![(Part::Queue, b - a), (Part::Codec, c - b)];
     let mut calls: Vec<(u64, u64)> = served
