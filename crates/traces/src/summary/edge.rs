@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hist::Latency;
 use results::{AllCalls, EdgeTimes, LatencySummary, Part};
@@ -30,12 +30,8 @@ pub(crate) fn all(observed: &Observed<'_>, requests: &[Request]) -> Vec<EdgeTime
         }
     }
     // An edge may have been called by requests that were not traced only.
-    let traced: BTreeSet<Edge> =
-        found.keys().filter(|(_, is_store)| !is_store).map(|(edge, _)| *edge).collect();
-    for (edge, count) in observed.calls {
-        if count.calls > 0 && !traced.contains(edge) {
-            found.insert((*edge, false), Times::default());
-        }
+    for (edge, _) in observed.calls.iter().filter(|(_, count)| count.calls > 0) {
+        found.entry((*edge, false)).or_default();
     }
     let record = |((edge, is_store), times): ((Edge, bool), Times)| {
         let names = observed.names;
