@@ -2,8 +2,6 @@
 //!
 //! The generator is independent of the view: it prints a line for each 100 ms. Its parent, otherwise asleep, draws these lines at most
 //! five times a second.
-//!
-//! Try it: `cargo run --release -- load cache --rate 20k --window 20s`.
 
 mod heat;
 mod picture;

@@ -1,6 +1,4 @@
 //! Intervals by resampling, which assume no shape of the distribution.
-//!
-//! Try it: `cargo test -p stats bootstrap`.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,6 +1,4 @@
 //! Where the level of a series changes.
-//!
-//! Try it: `cargo test -p stats change_points`.
 
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -2,8 +2,6 @@
 //!
 //! Of 20 comparisons without any difference one has p < 0.05. A study that makes 20 multiplies each p by a factor
 //! that keeps the chance of even one false alarm below the level.
-//!
-//! Try it: `cargo test -p stats holm`.
 
 /// The p-values after Holm's correction, in the order given: compare each with the level as if it stood alone.
 ///

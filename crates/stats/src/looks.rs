@@ -3,8 +3,6 @@
 //! Testing at 5 % after every pair eventually finds a difference between equal things. Each look therefore has its own
 //! error, fixed in advance, and the errors of all looks sum to at most the total. By the union bound the intervals of all
 //! looks cover the truth together with at least 1 − total, for any reason to stop the run.
-//!
-//! Try it: `cargo test -p stats looks`.
 
 use crate::signed_rank::SignedRank;
 

@@ -3,8 +3,6 @@
 //! Machines drift by more than the differences of interest, but little from one trial to the next. Runs of A and B
 //! are therefore interleaved in a random order, and each pair gives one ratio, from which the drift cancels. A
 //! disturbance hits either side with the same probability: it widens the interval and pulls the ratio towards 1.
-//!
-//! Try it: `cargo test -p stats paired`.
 
 use crate::bootstrap::Interval;
 use crate::signed_rank::SignedRank;

@@ -2,8 +2,6 @@
 //!
 //! A generator with Poisson arrivals against a server of known service times must measure these figures. If it does
 //! not, the arrivals, the clock or the percentiles are wrong.
-//!
-//! Try it: `cargo test -p stats queue`.
 
 /// A queue with Poisson arrivals, one server and first come, first served, in equilibrium.
 ///

@@ -3,8 +3,6 @@
 //! Pairs of a thing with itself differ by noise alone, whose centre is 0 by design. Drawn again, with random signs, they are what
 //! pairs of any two things on that machine would scatter by; the signed-rank interval of each such draw then says which
 //! difference it could have told from none.
-//!
-//! Try it: `cargo test -p stats reach`.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;

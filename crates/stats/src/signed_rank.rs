@@ -3,8 +3,6 @@
 //! The test assumes that the differences are independent and symmetric about their centre, and nothing about their
 //! shape or variance: a few outliers move the estimate little. Two things measured in a random order have symmetric
 //! differences if they are alike.
-//!
-//! Try it: `cargo test -p stats signed_rank`.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

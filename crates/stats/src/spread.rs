@@ -1,6 +1,4 @@
 //! A few repeats of one figure, and their summary.
-//!
-//! Try it: `cargo test -p stats spread`.
 
 use std::fmt;
 

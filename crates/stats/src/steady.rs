@@ -1,6 +1,4 @@
 //! Whether a measurement was in the same state from its beginning to its end.
-//!
-//! Try it: `cargo test -p stats steady`.
 
 use std::fmt;
 

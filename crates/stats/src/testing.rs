@@ -1,7 +1,5 @@
 //! Goodness of fit, by which tests judge whether draws follow the distribution that was configured: counts of kinds, and
 //! samples of a continuous quantity.
-//!
-//! Try it: `cargo test -p stats testing`.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

@@ -2,8 +2,6 @@
 //!
 //! A backlog that grows means overload, a response time that falls means that the warm-up was too short.
 //! Both series are far from normal and full of outliers, so the test and the slope are by ranks and medians.
-//!
-//! Try it: `cargo test -p stats trend`.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
