@@ -102,21 +102,24 @@ TEST(Calls, GiveUpAtTheirTimeAndDoNotTakeALateAnswer) {
     if (movie == 1) gone.wait();
     return echo(movie);
   });
-  Caller caller({server.service.config.listen}, {{"plot", 30}});
+  Caller caller({server.service.config.listen}, {{"plot", 300}});
   EXPECT_TRUE(begins(caller.read(1), "deadline: plot did not answer in time"));
   go.set_value();
-  EXPECT_EQ(caller.read(2), "plot 2");
+  std::string second;
+  // On a busy machine this one may be late, too.
+  await([&] { return !begins(second = caller.read(2), "deadline: "); });
+  EXPECT_EQ(second, "plot 2");
   EXPECT_EQ(caller.service.records.counters.retries, 0);
 }
 
 TEST(Calls, SendWhatIsLeft) {
   PlotServer server([](int64_t) { return std::to_string((Context::current().deadline_ns - now_ns()) / kNsPerMs); });
   Caller caller({server.service.config.listen});
-  Context context{now_ns() + 500 * kNsPerMs, std::nullopt};
+  Context context{now_ns() + 5'000 * kNsPerMs, std::nullopt};
   Context::set_current(&context);
   int64_t left = std::stoll(caller.read(1));
   Context::set_current(nullptr);
-  EXPECT_LE(left, 500);
+  EXPECT_LE(left, 5'000);
   EXPECT_GT(left, 0);
 }
 

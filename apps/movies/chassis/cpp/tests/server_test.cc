@@ -91,7 +91,9 @@ TEST(Server, RefusesWhenTheTimeIsSpent) {
 TEST(Server, RefusesWhenTheQueueIsFullButAnswersPings) {
   std::promise<void> go;
   std::shared_future<void> gone(go.get_future());
+  std::atomic<int> inside{0};
   PlotServer server([&](int64_t movie) {
+    inside++;
     gone.wait();
     return echo(movie);
   });
@@ -100,7 +102,7 @@ TEST(Server, RefusesWhenTheQueueIsFullButAnswersPings) {
   for (int at = 0; at < 6; at++) {
     clients.emplace_back(server).send(plain(read_message(at)));
     // The first two are with the threads before others take their places.
-    if (at < 2) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (at < 2) await([&] { return inside > at; });
   }
   RawClient late(server);
   await([&] {
