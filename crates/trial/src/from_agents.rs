@@ -5,7 +5,6 @@
 
 mod merge;
 mod options;
-mod part;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use anyhow::{Context, Error, Result, bail};
 use hist::LivePoint;
 use openloop::{Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
-use spec::{Spec, Workload};
+use spec::{ProbeSet, Spec, Target, TargetName, Workload};
 use units::Time;
 
 use crate::live::{self, Gathered};
@@ -61,8 +60,8 @@ impl Agents {
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
         let (prepare_within, end_within) = within(spec);
-        let part = |share| part::of(task, workload, share, shares).to_json().to_string();
-        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within };
+        let specs = (0..shares).map(|share| part(task, workload, share, shares).to_json().to_string());
+        let load = Load { specs: specs.collect(), prepare_within, end_within };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
@@ -167,6 +166,27 @@ fn not_offered(error: agent::Error) -> Error {
         return NotOffered(Invalid { reason: Reason::RateMissed, detail }).into();
     }
     error.into()
+}
+
+/// The specification of generator number `share` of `shares`: its part of the connections and clients, without settings
+/// of this machine only. The rate stays whole: its arrivals are divided among all generators, so that together they are
+/// one process.
+///
+/// `workload` has the values that are only known here.
+fn part(task: &Task, workload: &Workload, share: usize, shares: usize) -> Spec {
+    let mut spec = task.spec.clone();
+    let share_of = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
+    // They act on the server's machine instead of the client's, or are applied before it starts.
+    (spec.knobs, spec.client_knobs, spec.probes) = (Vec::new(), Vec::new(), ProbeSet::default());
+    spec.target = Target { server: TargetName::External(task.servers().join(",")), ..Target::default() };
+    let load = &mut spec.generator;
+    load.connections = share_of(load.connections);
+    load.clients = load.clients.map(share_of);
+    load.cpus = load.agents.agents_cpus.clone();
+    load.agents = spec::Agents::default();
+    spec.workload = workload.clone();
+    spec.workload.divide(&share_of);
+    spec
 }
 
 /// Time limits of the agents: to become ready, and from then on to finish recording.

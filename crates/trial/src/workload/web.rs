@@ -1,14 +1,18 @@
 //! Web servers.
 
-mod config;
-
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use openloop::{Generator, Plan, Recording};
-use results::{Body, Found};
+use proto_http::Url;
+use results::Found;
 use spec::{Spec, Workload, workload};
-use workloads::web::{Checked, Http, Pages, Probe, Redirect, Verify, Web, WebConfig, WebStreams};
+use workloads::web::{
+    Body, Checked, FileSet, Http, Listed, Pages, Probe, Redirect, Verify, Web, WebConfig, WebStreams,
+};
 
 use crate::noise::Watch;
 use crate::task::Task;
@@ -22,7 +26,7 @@ pub(super) struct Offered {
 ///
 /// Errors: parameters that contradict each other; a folder or list that cannot be read.
 pub(super) fn offered(options: &workload::Web, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
-    Ok(Offered { config: config::config(options, spec.seed, urls(reach))? })
+    Ok(Offered { config: config(options, spec.seed, urls(reach))? })
 }
 
 impl super::Offered for Offered {
@@ -38,8 +42,7 @@ impl super::Offered for Offered {
     }
 
     fn found(&self, found: &mut Found) {
-        let body =
-            |body: &workloads::web::Body| Body { length: body.content().len() as u64, xxh3: body.xxh3() };
+        let body = |body: &Body| results::Body { length: body.content().len() as u64, xxh3: body.xxh3() };
         found.pages = Some(self.config.pages.count());
         found.body = self.config.body.as_ref().map(body);
     }
@@ -51,6 +54,72 @@ impl super::Offered for Offered {
         run.refuse_wrong(&recording, "answers that were checked were not what they should be");
         Ok((recording, watch))
     }
+}
+
+/// The workload of a specification on these servers; `urls` is empty if they are not known yet.
+///
+/// Errors: parameters that contradict each other; a folder or list that cannot be read.
+fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<WebConfig> {
+    let config = WebConfig {
+        urls,
+        pages: pages(web)?,
+        popularity: web.popularity,
+        method: web.method.clone(),
+        http: web.http,
+        // It is the default of HTTP/1.1, and a last request says the opposite.
+        headers: web
+            .header
+            .iter()
+            .filter(|header| !header.name.eq_ignore_ascii_case("connection"))
+            .cloned()
+            .collect(),
+        body: body(web)?,
+        verify: web.verify.unwrap_or_default(),
+        requests_per_connection: web.requests_per_connection,
+        seed,
+    };
+    config.check()?;
+    Ok(config)
+}
+
+/// Errors: a file that cannot be read; a body that is too large for a request.
+fn body(web: &workload::Web) -> Result<Option<Body>> {
+    if let Some(file) = &web.body {
+        let name = file.display().to_string();
+        let about = || format!("cannot read the body of requests {name}");
+        // Reading one byte more than allowed detects an overlong list, even from an endless device.
+        let open = File::open(file).with_context(about)?;
+        let mut content = Vec::new();
+        open.take(Body::MAX.0 + 1).read_to_end(&mut content).with_context(about)?;
+        return Ok(Some(Body::new(&name, content)?));
+    }
+    Ok(web.body_size.map(Body::of_size).transpose()?)
+}
+
+fn pages(web: &workload::Web) -> Result<Pages> {
+    if let Some(files) = &web.files {
+        return Ok(Pages::Files(FileSet::of(files.clone(), web.files_seed)));
+    }
+    if let Some(folder) = &web.file_set {
+        return Ok(Pages::Files(FileSet::in_folder(folder)?));
+    }
+    let Some(file) = &web.urls else { return Ok(Pages::One) };
+    Ok(Pages::Listed(Arc::new(list(file)?)))
+}
+
+/// Maximum size of a list. Units: bytes; with 100 characters per path, 10 million paths.
+const LIST_MAX: u64 = 1 << 30;
+
+fn list(file: &Path) -> Result<Listed> {
+    let name = file.display().to_string();
+    let about = || format!("cannot read the list of paths {name}");
+    let length = fs::metadata(file).with_context(about)?.len();
+    if length > LIST_MAX {
+        bail!(
+            "the list of paths {name} has {length} B, and at most {LIST_MAX} are read; make a file set instead"
+        );
+    }
+    Ok(Listed::read(&name, &fs::read_to_string(file).with_context(about)?)?)
 }
 
 /// Requests a page from each server, so that a target that is not a web server is reported before the load.
