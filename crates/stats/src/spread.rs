@@ -1,7 +1,5 @@
 //! A few repeats of one figure, and their summary.
 
-use std::fmt;
-
 use crate::bootstrap::{Interval, bootstrap};
 use crate::median::median_of;
 
@@ -25,8 +23,6 @@ pub struct Spread {
     pub min: f64,
     /// The most.
     pub max: f64,
-    /// The mean.
-    pub mean: f64,
     /// The 95 % interval of the median; `None` under [`MIN_TO_JUDGE`] repeats.
     pub interval: Option<Interval>,
 }
@@ -43,16 +39,8 @@ impl Spread {
         sorted.sort_unstable_by(f64::total_cmp);
         let n = sorted.len();
         let interval = if n >= MIN_TO_JUDGE { bootstrap(&sorted, median_of, 0.95, SEED) } else { None };
-        // Summed in sorted order, so that the order of the repeats changes no digit.
-        let mean = sorted.iter().map(|v| v / n as f64).sum();
-        Some(Spread {
-            n,
-            median: median_of(&mut sorted.clone()),
-            min: sorted[0],
-            max: sorted[n - 1],
-            mean,
-            interval,
-        })
+        let (min, max) = (sorted[0], sorted[n - 1]);
+        Some(Spread { n, median: median_of(&mut sorted), min, max, interval })
     }
 
     /// The ends of the error bar: the 95 % interval of the median, or the range if the repeats are too few for an
@@ -62,39 +50,10 @@ impl Spread {
     }
 }
 
-impl fmt::Display for Spread {
-    /// `12.3 (95 % interval 11.9 to 12.8, n = 8)`, or with the range and `too few to judge a difference`;
-    /// with the decimals of the format, `{:.1}`, or 3.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = f.precision().unwrap_or(3);
-        let Spread { n, median, min, max, .. } = self;
-        match self.interval {
-            Some(Interval { low, high }) => {
-                write!(f, "{median:.digits$} (95 % interval {low:.digits$} to {high:.digits$}, n = {n})")
-            }
-            None => write!(
-                f,
-                "{median:.digits$} (range {min:.digits$} to {max:.digits$}, n = {n}: too few to judge a difference)"
-            ),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn says_what_the_number_of_repeats_allows() {
-        let check = |values: &[f64], expect: &str| {
-            assert_eq!(format!("{:.1}", Spread::of(values).unwrap()), expect);
-        };
-        check(&[3.0], "3.0 (range 3.0 to 3.0, n = 1: too few to judge a difference)");
-        check(&[3.0, 1.0, 2.5], "2.5 (range 1.0 to 3.0, n = 3: too few to judge a difference)");
-        check(&[1.0, 2.0, 3.0, 4.0, 5.0], "3.0 (range 1.0 to 5.0, n = 5: too few to judge a difference)");
-        check(&[7.0; 6], "7.0 (95 % interval 7.0 to 7.0, n = 6)");
-    }
 
     #[test]
     fn refuses_what_is_not_finite() {
@@ -105,10 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_moves_the_mean_and_not_the_median() {
+    fn one_outlier_does_not_move_the_median() {
         let spread = Spread::of(&[10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 1_000.0]).unwrap();
         assert_eq!((spread.median, spread.min, spread.max), (13.0, 10.0, 1_000.0));
-        assert!(spread.mean > 150.0);
     }
 
     proptest! {
