@@ -1,4 +1,4 @@
-//! The workloads as a trial offers them: one folder each, from the options of a specification to the evaluation of a recording.
+//! The workloads as a trial offers them: a file each, from the options of a specification to the evaluation of a recording.
 //!
 //! A further one is a file here, and a line in [`of`].
 
