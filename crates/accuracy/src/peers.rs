@@ -166,18 +166,17 @@ pub(crate) struct Comparison {
 }
 
 pub(crate) fn run(setting: &Setting, field: &'static Field) -> Result<Comparison> {
+    let known = |peer: &Peer| {
+        let program = find_program(peer.program);
+        let version = program.as_ref().and_then(|program| version(program, peer));
+        Candidate { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
+    };
     let generators: Vec<Candidate> = field.peers.iter().map(known).collect();
     let mut subjects = Vec::new();
     for stalls in [false, true] {
         subjects.push(subject(stalls, setting, field, &generators)?);
     }
     Ok(Comparison { field, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
-}
-
-fn known(peer: &Peer) -> Candidate {
-    let program = find_program(peer.program);
-    let version = program.as_ref().and_then(|program| version(program, peer));
-    Candidate { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
 }
 
 /// A program's version text: the first line with a digit in it.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Applied, Engine, Entry, Error};
+use crate::{Action, Engine, Entry, Error};
 
 /// The time to apply a knob once, over many applications.
 ///
@@ -46,10 +46,18 @@ pub fn measure(
     // Applied once through the journal, so that an undo can revert a crash in any later pass.
     let applied = engine.apply(plan)?;
     let mut samples = Vec::with_capacity(usize::try_from(times).unwrap_or_default().min(1 << 20));
+    let (kernel, lock) = (&*applied.inner.kernel, &applied.inner.lock);
     for done in 0..times {
-        applied.take_back_unnoted()?;
+        // Nothing is noted: the journal holds the previous state.
+        for Entry { action, before, .. } in applied.made.iter().rev().filter(|made| !made.action.scratch) {
+            let put = action.step.put(kernel, before, lock);
+            put.map_err(|e| Error::of_putting_back(action, &e))?;
+        }
         let start = Instant::now();
-        applied.make_again_unnoted()?;
+        for action in applied.actions() {
+            let put = action.step.put(kernel, &action.step.wanted(), lock);
+            put.map_err(|e| Error::of_io(action, "the kernel refused it", &e))?;
+        }
         samples.push(start.elapsed().as_secs_f64() * 1e6);
         if progress(done + 1).is_break() {
             break;
@@ -75,25 +83,6 @@ fn summary(samples: &mut [f64]) -> Overhead {
         p50_us: rank(0.5),
         p99_us: (samples.len() >= FEWEST_FOR_P99).then(|| rank(0.99)),
         most_us: samples[samples.len() - 1],
-    }
-}
-
-impl Applied {
-    /// Reverts everything without a journal record: the journal already holds the previous state.
-    fn take_back_unnoted(&self) -> Result<(), Error> {
-        for Entry { action, before, .. } in self.made.iter().rev().filter(|made| !made.action.scratch) {
-            let put = action.step.put(&*self.inner.kernel, before, &self.inner.lock);
-            put.map_err(|e| Error::of_putting_back(action, &e))?;
-        }
-        Ok(())
-    }
-
-    fn make_again_unnoted(&self) -> Result<(), Error> {
-        for action in self.actions() {
-            let put = action.step.put(&*self.inner.kernel, &action.step.wanted(), &self.inner.lock);
-            put.map_err(|e| Error::of_io(action, "the kernel refused it", &e))?;
-        }
-        Ok(())
     }
 }
 

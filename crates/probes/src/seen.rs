@@ -71,15 +71,12 @@ impl Seen {
         }
         trial.probes = Some(record);
         for detail in self.lost {
-            add_reason(trial, Invalid { reason: Reason::ProbeLoss, detail });
+            let invalid = Invalid { reason: Reason::ProbeLoss, detail };
+            match &mut trial.verdict {
+                Verdict::Invalid { reasons } => reasons.push(invalid),
+                other => *other = Verdict::Invalid { reasons: vec![invalid] },
+            }
         }
-    }
-}
-
-fn add_reason(trial: &mut Trial, invalid: Invalid) {
-    match &mut trial.verdict {
-        Verdict::Invalid { reasons } => reasons.push(invalid),
-        other => *other = Verdict::Invalid { reasons: vec![invalid] },
     }
 }
 

@@ -30,7 +30,9 @@ impl Planner<'_> {
         };
         let l3 = CacheAllocation { ways, min_bits: 2, closids: CLASSES, ..CacheAllocation::default() };
         check_mask(&self.knob, mask, &l3)?;
-        let in_use = self.classes_in_use()?;
+        let online = self.host.cpu.online.as_slice().iter();
+        let class_of = |cpu: &usize| self.register(*cpu, PQR_ASSOC).map(|value| (value >> 32) as u32);
+        let in_use = online.map(class_of).collect::<Result<Vec<u32>, Error>>()?;
         let free = (1..CLASSES).find(|class| !in_use.contains(class) && *class > self.classes);
         let Some(class) = free else {
             let limit = format!("the {CLASSES} classes are all in use");
@@ -54,11 +56,6 @@ impl Planner<'_> {
         value.map_err(|e| {
             Error::of_io(&self.knob, &format!("register {register:#x} of processor {cpu} cannot be read"), &e)
         })
-    }
-
-    fn classes_in_use(&self) -> Result<Vec<u32>, Error> {
-        let online = self.host.cpu.online.as_slice();
-        online.iter().map(|cpu| Ok((self.register(*cpu, PQR_ASSOC)? >> 32) as u32)).collect()
     }
 
     fn one_of_each_cache(&self, cpus: &CpuList) -> Vec<usize> {

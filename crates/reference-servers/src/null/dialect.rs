@@ -70,11 +70,6 @@ impl Dialect {
         (bytes.len() >= whole).then_some(whole)
     }
 
-    /// Whether requests and answers in datagrams are framed.
-    pub(crate) fn is_framed(&self) -> bool {
-        matches!(self, Dialect::Memcached { .. })
-    }
-
     /// Appends the answer to a complete request. Returns whether the connection ends after it.
     pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> bool {
         match self {

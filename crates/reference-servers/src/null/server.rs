@@ -141,7 +141,7 @@ impl NullServer {
 
     /// Takes one datagram. Anything but a complete request gets no answer, since an answer could not name its request.
     fn take_datagram<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
-        if !self.dialect.is_framed() {
+        if !matches!(self.dialect, Dialect::Memcached { .. }) {
             self.take(reactor, conn, at, bytes);
             return;
         }

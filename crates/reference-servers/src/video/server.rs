@@ -120,11 +120,6 @@ impl VideoServer {
         }
     }
 
-    /// Its counters.
-    pub fn counts(&self) -> &ServerCounters {
-        &self.counts
-    }
-
     /// Sends the output that may leave, one piece to each connection, and looks once for requests.
     pub fn step<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
         let now = reactor.now();
