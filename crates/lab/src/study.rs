@@ -10,7 +10,6 @@
 
 mod axis;
 mod claim;
-mod curve;
 mod definition;
 mod draw;
 mod expand;
