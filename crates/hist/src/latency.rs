@@ -97,11 +97,6 @@ impl Latency {
         Some(self.at_rank(rank::guarded(percentile, self.count())?))
     }
 
-    /// The value of the sample of this rank, from 1 on; `None` beyond the number of samples.
-    pub fn value_of_rank(&self, rank: u64) -> Option<Nanos> {
-        (1..=self.count()).contains(&rank).then(|| self.at_rank(rank))
-    }
-
     /// How many times are at most `limit`, to the end of its cell: 0.1 % beyond.
     pub fn count_within(&self, limit: Nanos) -> u64 {
         self.inner.count_between(0, limit.0.min(HIGHEST.0))

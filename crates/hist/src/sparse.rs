@@ -96,16 +96,11 @@ impl Sparse {
 
     fn at_rank(&self, rank: u64) -> Option<Nanos> {
         let mut seen = 0;
-        let cells = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));
-        for (i, octave) in cells {
-            for (j, &n) in octave.iter().enumerate() {
-                seen += u64::from(n);
-                if seen >= rank {
-                    return Some(Nanos(end_of(i * CELLS + j, CELLS)));
-                }
-            }
-        }
-        None
+        let (cell, _) = self.cells().find(|(_, n)| {
+            seen += u64::from(*n);
+            seen >= rank
+        })?;
+        Some(Nanos(end_of(cell as usize, CELLS)))
     }
 }
 

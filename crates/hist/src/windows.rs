@@ -213,7 +213,7 @@ impl Windows {
 
     /// All samples of the windows that are kept.
     pub fn samples(&self, kept: WindowSelection) -> Latency {
-        latency(self.values_of(self, kept))
+        latency(self.kept(self, kept).flat_map(Sparse::values))
     }
 
     /// All samples of the kept windows, with the samples of `out` removed and the samples of `by` added; the marks of
@@ -221,7 +221,8 @@ impl Windows {
     ///
     /// Samples in `out` that are missing here are ignored.
     pub fn replaced(&self, kept: WindowSelection, out: &Windows, by: &Windows) -> Latency {
-        replaced(self.values_of(self, kept), self.values_of(out, kept), self.values_of(by, kept))
+        let [all, out, by] = [self, out, by].map(|of| self.kept(of, kept).flat_map(Sparse::values));
+        replaced(all, out, by)
     }
 
     /// The samples of window `i`, none beyond the last.
@@ -233,29 +234,18 @@ impl Windows {
     pub fn beyond(&self, kept: WindowSelection, limit: Nanos) -> Vec<(u64, u64)> {
         let beyond =
             |window: &Sparse| window.values().filter(|(time, _)| *time > limit).map(|(_, n)| n).sum();
-        self.kept(kept).map(|window| (window.count(), beyond(window))).collect()
+        self.kept(self, kept).map(|window| (window.count(), beyond(window))).collect()
     }
 
     /// All samples of a range of the windows that are kept, counted among those from 0.
     pub fn samples_in(&self, kept: WindowSelection, range: Range<usize>) -> Latency {
-        latency(self.kept(kept).take(range.end).skip(range.start).flat_map(Sparse::values))
+        latency(self.kept(self, kept).take(range.end).skip(range.start).flat_map(Sparse::values))
     }
 
-    /// The windows that are kept.
-    fn kept(&self, kept: WindowSelection) -> impl Iterator<Item = &Sparse> {
-        let marked = self.windows.iter().zip(&self.marks);
-        marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark).map(|(window, _)| window)
-    }
-
-    /// The samples of `of` in the windows that are kept by the marks of `self`.
-    fn values_of<'a>(
-        &'a self,
-        of: &'a Windows,
-        kept: WindowSelection,
-    ) -> impl Iterator<Item = (Nanos, u64)> + 'a {
+    /// The windows of `of` that are kept by the marks of `self`.
+    fn kept<'a>(&'a self, of: &'a Windows, kept: WindowSelection) -> impl Iterator<Item = &'a Sparse> {
         let marked = of.windows.iter().zip(&self.marks);
-        let quiet = marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark);
-        quiet.flat_map(|(window, _)| window.values())
+        marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark).map(|(window, _)| window)
     }
 
     /// The median, over windows of at least 1 000 samples, of each window's p99.
@@ -318,14 +308,9 @@ impl Windows {
         })
     }
 
-    /// What fell into each cell of [`heat_cell`](crate::heat_cell) in window `i`, as in [`Windows::heat`].
-    pub fn heat_at(&self, i: usize) -> Vec<(u32, u64)> {
-        self.windows.get(i).map_or(Vec::new(), |window| crate::heat::gather(window.values()))
-    }
-
     /// What fell into each cell of [`heat_cell`](crate::heat_cell) in each window, rising, without the empty ones.
     pub fn heat(&self) -> Vec<Vec<(u32, u64)>> {
-        (0..self.windows.len()).map(|i| self.heat_at(i)).collect()
+        self.windows.iter().map(|window| crate::heat::gather(window.values())).collect()
     }
 
     fn index(&self, offset: Nanos) -> usize {
