@@ -13,6 +13,10 @@ use crate::number;
 use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
+/// Percentiles with a tooltip: a curve has hundreds of points, and these are the common ones.
+const NAMED: [f64; 14] =
+    [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999];
+
 /// One trial's distribution as a line.
 pub(super) struct Curve<'a> {
     pub label: String,
@@ -28,12 +32,13 @@ pub(super) struct Curve<'a> {
 pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let meets = |point: &LoadPoint| target.is_met(point);
     let several = crate::page::several_loads(subjects);
+    let corner = target.limit_us().map(|us| (target.percentile(), us));
     let repeated = subjects.iter().flat_map(|subject| &subject.points).any(|point| point.trials.len() > 1);
     let caption = html! {
         @if repeated { "Each line is one trial, the median of its repeats. " }
         "To the right the tail: every step is another nine. "
         "A line ends where fewer than 10 samples lie beyond."
-        @if target.limit_us().is_some() { " The corner marks the QoS target." }
+        @if corner.is_some() { " The corner marks the QoS target." }
     };
     match subjects {
         [] => html! {},
@@ -42,7 +47,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
             let curves = points.iter().enumerate().filter_map(|(i, point)| {
                 curve(point, target, load_label(point), format!("l{i}"), Shape::of_slot(i))
             });
-            let drawing = draw(&curves.collect::<Vec<_>>(), target, tips);
+            let drawing = by_percentile(&curves.collect::<Vec<_>>(), corner, &NAMED, tips);
             let title =
                 if several { "Response-time distribution by load" } else { "Response-time distribution" };
             super::half(title, subject.is_closed(), caption, drawing)
@@ -58,7 +63,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
                     let (class, shape) = (subject_class(subject.slot), Shape::of_slot(subject.slot));
                     curve(point, target, clip(subject.name, 18), class, shape)
                 }).collect();
-                (super::half(&title, any_closed(subjects), html! {}, draw(&curves, target, tips)))
+                (super::half(&title, any_closed(subjects), html! {}, by_percentile(&curves, corner, &NAMED, tips)))
             }
         },
     }
@@ -94,18 +99,19 @@ pub(super) fn supported(count: u64, curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     curve.iter().copied().filter(fit).collect()
 }
 
-fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
-    /// Percentiles with a tooltip: a curve has hundreds of points, and these are the common ones.
-    const NAMED: [f64; 14] =
-        [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999];
+/// Response times by percentile, with the tail drawn out. For the other parameters see [`plot`].
+pub(super) fn by_percentile(
+    curves: &[Curve],
+    corner: Option<(f64, f64)>,
+    named: &[f64],
+    tips: &mut Tips,
+) -> Canvas {
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let furthest = points().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
-    let limit = target.limit_us();
-    let y = Scale::log(points().map(|(_, us)| *us).chain(limit.map(|us| 1.3 * us)));
+    let y = Scale::log(points().map(|(_, us)| *us).chain(corner.map(|(_, us)| 1.3 * us)));
     let x_axis = Axis { title: "percentile", tick: &|percentile| format!("p{percentile}") };
     let y_axis = Axis { title: "response time", tick: &number::micros_short };
-    let corner = limit.map(|us| (target.percentile(), us));
-    plot(curves, (Scale::nines(furthest), x_axis), (y, y_axis), |point| point, corner, &NAMED, tips)
+    plot(curves, (Scale::nines(furthest), x_axis), (y, y_axis), |point| point, corner, named, tips)
 }
 
 /// Curves over two axes, on which `turn` places a percentile and its time, with tooltips at the `named` percentiles.

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use results::{DistributionPoint, LoadPoint, Operation, Purpose, Trial};
 use units::{SESSION_PERCENTILE, SessionFigure};
 
-use super::distribution::{Curve, load_label, plot, supported};
-use super::frame::{Axis, Frame, Margins, clip};
+use super::distribution::{Curve, by_percentile, load_label, plot, supported};
+use super::frame::{Axis, clip};
 use super::load_chart::{Level, LoadChart};
 use super::panel::{Line, Panel, line_chart, name_ends, over_time, tiles, whole};
 use super::scale::Scale;
@@ -80,7 +80,7 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
         )))
         (distributions(subjects, target, tips))
         (operations_against_load(subjects))
-        (operations(subjects, target))
+        (operations(subjects, target, tips))
         (super::limits(subjects, target))
     }
 }
@@ -254,45 +254,24 @@ fn operations_against_load(subjects: &[Subject]) -> Markup {
 }
 
 /// The percentiles of each operation, such as the rungs of a video, at the highest load that met the target.
-fn operations(subjects: &[Subject], target: &Target) -> Markup {
+fn operations(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let [subject] = subjects else { return html! {} };
     let Some((point, trial)) = subject.highest_met(target) else { return html! {} };
-    let line = |operation: &'_ Operation| -> Vec<(f64, f64)> {
+    let curve = |(i, operation): (usize, &Operation)| {
         let at = |percentile: f64| Some((percentile, operation.response_time.percentile_us(percentile)??));
-        OF_OPERATION.into_iter().filter_map(at).collect()
+        let points: Vec<(f64, f64)> = OF_OPERATION.into_iter().filter_map(at).collect();
+        let (label, class) = (operation.name.clone(), LINES[i % LINES.len()].to_owned());
+        (points.len() > 1).then_some(Curve { label, class, shape: Shape::of_slot(i), trial, points })
     };
-    let all: Vec<(&String, Vec<(f64, f64)>)> = trial
-        .operations
-        .iter()
-        .filter(|operation| !operation.follow_up)
-        .map(|operation| (&operation.name, line(operation)))
-        .filter(|(_, points)| points.len() > 1)
-        .collect();
-    if all.len() < 2 || trial.sessions.is_none() {
+    let told = trial.operations.iter().filter(|operation| !operation.follow_up);
+    let curves: Vec<Curve> = told.enumerate().filter_map(curve).collect();
+    if curves.len() < 2 || trial.sessions.is_none() {
         return html! {};
     }
-    let mut canvas = Canvas::new(Size::Half);
-    let values = || all.iter().flat_map(|(_, points)| points);
-    let y = Scale::log(values().map(|(_, us)| *us));
-    let furthest = values().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
-    let margins = Margins::with_names(Size::Half, all.iter().map(|(name, _)| *name));
-    let frame = Frame::new(&canvas, margins, Scale::nines(furthest), y);
-    let x_axis = Axis { title: "percentile", tick: &|percentile| format!("p{percentile}") };
-    frame.axes(&mut canvas, &x_axis, &Axis { title: "response time", tick: &number::micros_short });
-    let mut ends = Vec::new();
-    for (i, (name, points)) in all.iter().enumerate() {
-        let class = format!("l{}", i % 5);
-        let line: Vec<(f64, f64)> =
-            points.iter().map(|(percentile, us)| frame.at(*percentile, *us)).collect();
-        canvas.path(&format!("curve {class}"), &line);
-        line.iter().for_each(|at| canvas.mark(&class, Shape::of_slot(i), *at, 3.4));
-        ends.push((class, name.as_str(), line.last().map(|end| end.1)));
-    }
-    let ends = ends.iter().map(|(class, name, end)| (class.as_str(), *name, *end)).collect();
-    name_ends(&mut canvas, &frame, ends);
     let title = format!("Response time by operation at {}", load_label(point));
     let caption = html! { "From when a step was due to its whole answer; time-outs count at their age. Trial " (trial.id) "." };
-    super::half(&title, subject.is_closed(), caption, canvas)
+    let drawing = by_percentile(&curves, None, &OF_OPERATION, tips);
+    super::half(&title, subject.is_closed(), caption, drawing)
 }
 
 /// Media in the buffers over the time of a trial: the median, and from p5 to p95.
