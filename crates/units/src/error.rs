@@ -40,3 +40,12 @@ pub(crate) fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     }
     Ok((value, unit.trim()))
 }
+
+/// A number from 0 up to 1000 with three significant digits.
+pub(crate) fn three_digits(value: f64) -> String {
+    match value {
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}

@@ -110,18 +110,14 @@ impl Qos {
 
     /// The same with another limit of the start-up delay.
     pub fn of_sessions_within(startup: Nanos) -> Qos {
-        let startup =
-            Condition::Times { name: "startup".into(), percentile: SESSION_PERCENTILE, limit_ns: startup };
-        let ratio = |name: &str| Condition::Ratio { name: name.into(), at_most: true, limit_percent: 1.0 };
-        Qos { conditions: vec![startup, ratio("rebuffer"), ratio("misses")] }
+        known(&format!("startup<{}ns,rebuffer<1%,misses<1%", startup.0))
     }
 
     /// The default QoS target of operations with limits of their own: `within>95%`.
     ///
     /// Source: ISPASS'16 §IV-B3, of its social network.
     pub fn of_operations() -> Qos {
-        let within = Condition::Ratio { name: "within".into(), at_most: false, limit_percent: 95.0 };
-        Qos { conditions: vec![within] }
+        known("within>=95%")
     }
 
     /// The default QoS target of a film site's queries: pages and searches within 50 ms, reviews and rentals within
@@ -131,19 +127,7 @@ impl Qos {
     /// instantaneous (Nielsen, Usability Engineering, 1993, §5.5); the start-up delay is the one in
     /// [`Qos::of_sessions`].
     pub fn of_queries() -> Qos {
-        let query = |name: &str, ms: u64| Condition::Times {
-            name: name.into(),
-            percentile: 99.0,
-            limit_ns: Nanos::from_millis(ms),
-        };
-        let startup = Condition::Times {
-            name: "startup".into(),
-            percentile: SESSION_PERCENTILE,
-            limit_ns: Nanos::from_secs(2),
-        };
-        let conditions =
-            vec![query("browse", 50), query("search", 50), query("review", 100), query("rent", 100), startup];
-        Qos { conditions }
+        known("browse.p99<50ms,search.p99<50ms,review.p99<100ms,rent.p99<100ms,startup<2s")
     }
 
     /// All of its conditions; at least one.
@@ -168,6 +152,11 @@ impl Qos {
     pub fn basis_or(&self, chosen: QosBasis) -> QosBasis {
         self.response_time().map_or(QosBasis::Raw, |target| target.basis.unwrap_or(chosen))
     }
+}
+
+/// A target that is written here.
+fn known(text: &str) -> Qos {
+    text.parse().expect("it is one")
 }
 
 impl Default for Qos {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::ParseError;
-use crate::error::number_and_unit;
+use crate::error::{number_and_unit, three_digits};
 
 /// A rate of requests.
 ///
@@ -49,13 +49,13 @@ impl Rate {
         } else {
             return Ok(Rate(rps));
         };
-        Err(ParseError {
-            what: "rate",
-            given: given.into(),
-            problem: problem.into(),
-            hint: "write requests per second, such as 150000, 150k or 1.5Mrps",
-        })
+        Err(error(given, problem.into()))
     }
+}
+
+fn error(given: &str, problem: String) -> ParseError {
+    let hint = "write requests per second, such as 150000, 150k or 1.5Mrps";
+    ParseError { what: "rate", given: given.into(), problem, hint }
 }
 
 impl TryFrom<f64> for Rate {
@@ -79,14 +79,7 @@ impl fmt::Display for Rate {
             r if r < 999.5e3 => (r / 1e3, "krps"),
             r => (r / 1e6, "Mrps"),
         };
-        let digits = if value < 9.995 {
-            2
-        } else if value < 99.95 {
-            1
-        } else {
-            0
-        };
-        f.pad(&format!("{value:.digits$} {unit}"))
+        f.pad(&format!("{} {unit}", three_digits(value)))
     }
 }
 
@@ -95,18 +88,12 @@ impl FromStr for Rate {
 
     /// Reads `150000`, `150k`, `1.5M`, each with or without `rps` behind it.
     fn from_str(text: &str) -> Result<Rate, ParseError> {
-        let error = |problem: String| ParseError {
-            what: "rate",
-            given: text.into(),
-            problem,
-            hint: "write requests per second, such as 150000, 150k or 1.5Mrps",
-        };
-        let (value, unit) = number_and_unit(text).map_err(error)?;
+        let (value, unit) = number_and_unit(text).map_err(|problem| error(text, problem))?;
         let scale = match unit.strip_suffix("rps").unwrap_or(unit).trim() {
             "" => 1.0,
             "k" | "K" => 1e3,
             "M" => 1e6,
-            _ => return Err(error(format!("'{unit}' is not a unit of rate"))),
+            _ => return Err(error(text, format!("'{unit}' is not a unit of rate"))),
         };
         Rate::check(value * scale, text)
     }

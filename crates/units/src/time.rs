@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ParseError;
-use crate::error::number_and_unit;
+use crate::error::{number_and_unit, three_digits};
 
 /// A moment on a monotonic clock.
 ///
@@ -133,14 +133,7 @@ impl fmt::Display for Nanos {
             _ if ns < 999.5e6 => (ns / 1e6, "ms"),
             _ => (ns / 1e9, "s"),
         };
-        let digits = if value < 9.995 {
-            2
-        } else if value < 99.95 {
-            1
-        } else {
-            0
-        };
-        let number = format!("{value:.digits$}");
+        let number = three_digits(value);
         let number =
             if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
         f.pad(&format!("{number} {unit}"))
