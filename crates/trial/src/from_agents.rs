@@ -27,11 +27,14 @@ const ALLOWANCE: Duration = Duration::from_secs(60);
 /// Open sessions with all agents of a load, and its outcome.
 pub(crate) struct Agents {
     coordinator: Coordinator,
-    records: Vec<AgentRecord>,
-    lost: Option<Invalid>,
-    /// Changes by another process to the knobs that were in force on their machines.
-    drift: Option<Invalid>,
-    opened: Option<Time>,
+    /// Each agent's own part.
+    pub(crate) records: Vec<AgentRecord>,
+    /// The lost agent, as a reason against the trial.
+    pub(crate) lost: Option<Invalid>,
+    /// Changes by another process to the knobs that were in force on their machines, as a reason against the trial.
+    pub(crate) drift: Option<Invalid>,
+    /// When the common window opened, by this machine's `CLOCK_MONOTONIC`; `None` before.
+    pub(crate) opened: Option<Time>,
 }
 
 impl Agents {
@@ -119,24 +122,6 @@ impl Agents {
         }
         let drift = || Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") };
         self.drift = (!drifts.is_empty()).then(drift);
-    }
-
-    /// Changes by another process to their knobs, as a reason against the trial.
-    pub(crate) fn drift(&self) -> Option<&Invalid> {
-        self.drift.as_ref()
-    }
-
-    /// When the common window opened, by this machine's `CLOCK_MONOTONIC`; `None` before.
-    pub(crate) fn window_opened(&self) -> Option<Time> {
-        self.opened
-    }
-
-    pub(crate) fn lost(&self) -> Option<&Invalid> {
-        self.lost.as_ref()
-    }
-
-    pub(crate) fn records(self) -> Vec<AgentRecord> {
-        self.records
     }
 }
 

@@ -87,7 +87,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     (found.server_version, found.unknown) = (server_version, unknown);
     drop(show);
     // Agents' times start at their own window.
-    let opened = agents.as_ref().map_or(Some(recording.window_start), Agents::window_opened);
+    let opened = agents.as_ref().map_or(Some(recording.window_start), |agents| agents.opened);
     let servers = match (task.server_elsewhere, opened) {
         (true, Some(opened)) => start::of_servers(opened, recording.window).map_err(Error::msg)?,
         _ => Vec::new(),
@@ -97,8 +97,8 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     counters.extend(used);
     if let Some(agents) = &agents {
         // A lost agent is the most severe fault and causes the others, so it comes first.
-        others.splice(0..0, agents.lost().cloned());
-        others.extend(agents.drift().cloned());
+        others.splice(0..0, agents.lost.clone());
+        others.extend(agents.drift.clone());
     }
     let cpus = match agents {
         Some(_) => &spec.generator.agents.agents_cpus,
@@ -126,7 +126,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut trial = record::record(&recording, about);
     trial.window_opened_monotonic_ns = opened.map(|opened| opened.0);
     trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
-    trial.agents = agents.map_or(Vec::new(), Agents::records);
+    trial.agents = agents.map_or(Vec::new(), |agents| agents.records);
     let sampled = sampled(spec, &recording);
     Ok(Done { trial, recording, sampled })
 }

@@ -258,17 +258,15 @@ impl MachineSeen {
     }
 
     fn taken_by_spans(&self, window: Nanos) -> Option<Taken> {
-        let mut sum = Sum::default();
-        for span in &self.spans {
-            sum.add(span.lost, span.within(window).as_secs_f64());
-        }
-        let taken = sum.taken()?;
-        Some(match self.whole {
-            None => taken,
-            Some(whole) => Taken {
-                server: taken.server.map(|server| server.min(whole.server.unwrap_or(server))),
-                generator: taken.generator.map(|generator| generator.min(whole.generator)),
-            },
+        let seconds = |span: &SpanSeen| span.within(window).as_secs_f64();
+        let all: f64 = self.spans.iter().map(seconds).sum();
+        let server = self.spans.iter().filter_map(|span| Some(span.lost.server? * seconds(span)));
+        let server = server.reduce(|sum, lost| sum + lost).map(|sum| sum / all);
+        let generator = self.spans.iter().map(|span| span.lost.generator * seconds(span)).sum::<f64>() / all;
+        let most = self.whole.and_then(|whole| whole.server);
+        (all > 0.0).then(|| Taken {
+            server: server.map(|server| server.min(most.unwrap_or(server))),
+            generator: Some(self.whole.map_or(generator, |whole| generator.min(whole.generator))),
         })
     }
 }
@@ -322,31 +320,6 @@ fn machine_noise(seen: &MachineSeen) -> MachineNoise {
 
 fn is_disturbed(lost: Lost) -> bool {
     lost.alone > LOST || lost.foreign > FOREIGN || lost.steal > STEAL
-}
-
-/// Time lost in all spans of the window, each weighted by the part inside the window.
-#[derive(Default)]
-struct Sum {
-    seconds: f64,
-    server: Option<f64>,
-    generator: f64,
-}
-
-impl Sum {
-    fn add(&mut self, lost: Lost, seconds: f64) {
-        self.seconds += seconds;
-        self.generator += lost.generator * seconds;
-        if let Some(server) = lost.server {
-            *self.server.get_or_insert(0.0) += server * seconds;
-        }
-    }
-
-    fn taken(&self) -> Option<Taken> {
-        (self.seconds > 0.0).then(|| Taken {
-            server: self.server.map(|server| server / self.seconds),
-            generator: Some(self.generator / self.seconds),
-        })
-    }
 }
 
 /// Use by the server's threads between two samples, scaled to the length of the window.
@@ -446,14 +419,20 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_weighted_by_time() {
-        let mut sum = Sum::default();
-        assert_eq!(sum.taken(), None);
-        sum.add(Lost { server: Some(0.5), generator: 0.25, ..QUIET }, 0.25);
-        sum.add(QUIET, 0.75);
-        assert_eq!(sum.taken(), Some(Taken { server: Some(0.125), generator: Some(0.0625) }));
-        let mut unknown = Sum::default();
-        unknown.add(Lost { server: None, ..QUIET }, 1.0);
-        assert_eq!(unknown.taken(), Some(Taken { server: None, generator: Some(0.0) }));
+        let taken = |parts: &[(Lost, u64)]| {
+            let mut spans: Vec<SpanSeen> = Vec::new();
+            for (lost, ms) in parts {
+                let from = spans.last().map_or(Nanos::ZERO, |last| last.to);
+                spans.push(SpanSeen { from, to: from + Nanos::from_millis(*ms), lost: *lost });
+            }
+            MachineSeen { spans, ..MachineSeen::default() }.taken(Nanos::from_secs(1))
+        };
+        assert_eq!(taken(&[]), None);
+        let lost = Lost { server: Some(0.5), generator: 0.25, ..QUIET };
+        let expect = Taken { server: Some(0.125), generator: Some(0.0625) };
+        assert_eq!(taken(&[(lost, 250), (QUIET, 750)]), Some(expect));
+        let unknown = Lost { server: None, ..QUIET };
+        assert_eq!(taken(&[(unknown, 1000)]), Some(Taken { server: None, generator: Some(0.0) }));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use openloop::{
 use results::{
     Arrivals, Bounds, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount,
     Found, Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit,
-    PercentileBounds, Purpose, ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic,
-    Transport, Trial, Verdict, WindowPoint, Within, counted,
+    PercentileBounds, ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic, Transport, Trial,
+    Verdict, WindowPoint, Within, counted,
 };
 use spec::Spec;
 use units::Nanos;
@@ -51,6 +51,10 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         .filter_map(|(name, count, of)| counted(name, *count, *of))
         .chain(about.counters)
         .collect();
+    let mut targets = about.within;
+    targets.sort_unstable();
+    targets.dedup();
+    let within = |target: Nanos| Within::of(&all.response_time, &arrivals, target);
     let spec = &about.spec;
     let generator = Generator {
         threads: recording.threads,
@@ -91,12 +95,6 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         }
     }
     Trial {
-        id: String::new(),
-        target: String::new(),
-        purpose: Purpose::Single,
-        block: 0,
-        load_share: None,
-        instead_of: None,
         started: about.started,
         offered_rps: match &load {
             Load::Open { rate, .. } => rate.rps(),
@@ -121,9 +119,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         },
         transport: Some(about.transport),
         arrivals,
-        within: targets(&about.within)
-            .filter_map(|target| Within::of(&all.response_time, &arrivals, target))
-            .collect(),
+        within: targets.into_iter().filter_map(within).collect(),
         traffic: Traffic::over(
             recording.endpoints.iter().map(|endpoint| endpoint.bytes_sent).sum(),
             recording.endpoints.iter().map(|endpoint| endpoint.bytes_received).sum(),
@@ -148,7 +144,6 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         spec: Some(about.spec),
         found: about.found,
         verdict: about.verdict,
-        hlog: None,
         heat: Some(Heat::of(&over_time)),
         ..Trial::default()
     }
@@ -162,14 +157,6 @@ fn arrivals(tally: &Tally) -> Arrivals {
         timeouts: tally.timeouts,
         unfinished: tally.unfinished,
     }
-}
-
-/// Each target once, rising.
-fn targets(asked: &[Nanos]) -> impl Iterator<Item = Nanos> + use<> {
-    let mut targets = asked.to_vec();
-    targets.sort_unstable();
-    targets.dedup();
-    targets.into_iter()
 }
 
 /// The failures of the window by kind, the most frequent first.
