@@ -12,6 +12,7 @@
 
 mod address;
 mod clock;
+mod cpu_mask;
 mod datagrams;
 mod doorbell;
 mod epoll;
@@ -38,6 +39,7 @@ mod via;
 
 pub use address::Address;
 pub use clock::{WallClock, monotonic_now};
+pub use cpu_mask::CpuMask;
 pub use datagrams::Datagrams;
 pub use doorbell::Doorbell;
 pub use epoll::{Epoll, Exchange};

@@ -2,11 +2,13 @@ use std::io;
 use std::num::NonZeroU64;
 
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::set_current_timer_slack;
+
+use crate::CpuMask;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    Ok(listed(&sched_getaffinity(None)?))
+    Ok(CpuMask::of(None)?.cpus())
 }
 
 /// The processors that this thread may ask for, ascending: those of its control group (cpuset), which may be more than
@@ -15,26 +17,20 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 /// Cost: the thread runs on any of them for a moment, some µs.
 /// Source: `sched_setaffinity(2)`: the kernel leaves out of a set what the cpuset lacks.
 pub fn permitted_cpus() -> io::Result<Vec<usize>> {
-    let inherited = sched_getaffinity(None)?;
-    let mut all = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    if sched_setaffinity(None, &all).is_err() {
-        return Ok(listed(&inherited));
+    let inherited = CpuMask::of(None)?;
+    if inherited.clone().filled().apply(None).is_err() {
+        return Ok(inherited.cpus());
     }
-    let permitted = sched_getaffinity(None);
-    sched_setaffinity(None, &inherited)?;
-    Ok(listed(&permitted?))
-}
-
-fn listed(set: &CpuSet) -> Vec<usize> {
-    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
+    let permitted = CpuMask::of(None);
+    inherited.apply(None)?;
+    Ok(permitted?.cpus())
 }
 
 /// Whether the system lets this thread choose processors at all: a container's seccomp filter or a security module may
 /// refuse every choice.
 pub fn may_pin() -> bool {
     // A choice that changes nothing.
-    let chosen = sched_getaffinity(None).and_then(|own| sched_setaffinity(None, &own));
+    let chosen = CpuMask::of(None).and_then(|own| own.apply(None));
     !chosen.is_err_and(is_refusal)
 }
 
@@ -48,15 +44,7 @@ fn is_refusal(error: Errno) -> bool {
 ///
 /// Errors: the processor does not exist, or this process may not use it.
 pub fn pin_to(cpu: usize) -> io::Result<bool> {
-    let mut set = CpuSet::new();
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("cpu {cpu} is over {}", CpuSet::MAX_CPU),
-        ));
-    }
-    set.set(cpu);
-    match sched_setaffinity(None, &set) {
+    match CpuMask::from_iter([cpu]).apply(None) {
         Ok(()) => Ok(true),
         Err(error) if is_refusal(error) => Ok(false),
         Err(error) => Err(io::Error::other(format!(
@@ -87,9 +75,11 @@ mod tests {
             assert_eq!(allowed_cpus().unwrap(), permitted[..1], "it is still pinned");
             let last = *permitted.last().unwrap();
             assert!(pin_to(last).unwrap());
-            assert!(pin_to(CpuSet::MAX_CPU).is_err());
-            let refused = pin_to(CpuSet::MAX_CPU - 1).unwrap_err().to_string();
-            assert!(refused.contains(&format!("allowed are {permitted:?}")), "{refused}");
+            for cpu in [1023, CpuMask::MAX_CPU - 1, CpuMask::MAX_CPU, usize::MAX] {
+                let refused = pin_to(cpu).unwrap_err().to_string();
+                assert!(refused.contains(&format!("cpu {cpu}: ")), "{refused}");
+                assert!(refused.contains(&format!("allowed are {permitted:?}")), "{refused}");
+            }
         };
         std::thread::spawn(thread).join().unwrap();
     }
