@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use launch::Instance;
+use reactor::CpuMask;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::Error;
 use crate::ready::{Readiness, await_look};
@@ -32,9 +32,8 @@ pub(crate) fn threads(
         _ => Readiness::Ready,
     })?;
     for (thread, cpu) in workers_of(instance, workers).into_iter().zip(cpus.iter().cycle()) {
-        let mut one = CpuSet::new();
-        one.set(*cpu);
-        sched_setaffinity(Pid::from_raw(thread), &one)
+        CpuMask::from_iter([*cpu])
+            .apply(Pid::from_raw(thread))
             .map_err(|error| refused(service, format!("cannot pin a thread to processor {cpu}: {error}")))?;
     }
     Ok(())

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use host::{Cpu, Limit, Limits};
-use reactor::{Address, may_pin};
-use rustix::thread::{CpuSet, Pid, sched_getaffinity};
+use reactor::{Address, CpuMask, may_pin};
+use rustix::process::Pid;
 use spec::TargetName;
 use units::CpuList;
 
@@ -179,8 +179,7 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// The processors that a thread, or the calling one, may use, rising. Empty if it has ended.
 fn affinity(thread: Option<Pid>) -> Vec<usize> {
-    let allowed = sched_getaffinity(thread).unwrap_or_else(|_| CpuSet::new());
-    (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
+    CpuMask::of(thread).map_or(Vec::new(), |mask| mask.cpus())
 }
 
 /// Whether a generator that spins would starve a thread of these processes: one that may run on none but the generator's
@@ -245,9 +244,7 @@ mod tests {
         let (bound, is_bound) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
-            let mut cpus = CpuSet::new();
-            cpus.set(first);
-            rustix::thread::sched_setaffinity(None, &cpus).unwrap();
+            CpuMask::from_iter([first]).apply(None).unwrap();
             bound.send(()).unwrap();
             let _ = ended.recv();
         });

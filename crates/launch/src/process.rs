@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use reactor::CpuMask;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
 };
-use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::capture::{Capture, Next};
 use crate::spawner::{self, Group};
@@ -276,21 +276,19 @@ fn program_file(spec: &Spec) -> Result<PathBuf, Error> {
     }
 }
 
-fn wanted_cpus(spec: &Spec) -> Result<CpuSet, Error> {
-    let allowed = sched_getaffinity(None)
-        .map_err(Error::os(&spec.name, "cannot read the processors that may be used"))?;
-    let Some(cpus) = &spec.cpus else { return Ok(allowed) };
-    if cpus.is_empty() || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+fn wanted_cpus(spec: &Spec) -> Result<CpuMask, Error> {
+    let Some(cpus) = &spec.cpus else {
+        return CpuMask::of(None)
+            .map_err(Error::os(&spec.name, "cannot read the processors that may be used"));
+    };
+    if cpus.is_empty() || cpus.iter().any(|&cpu| cpu >= CpuMask::MAX_CPU) {
         return Err(cpus_error(spec, cpus));
     }
-    let mut wanted = CpuSet::new();
-    cpus.iter().for_each(|&cpu| wanted.set(cpu));
-    Ok(wanted)
+    Ok(cpus.iter().copied().collect())
 }
 
 fn cpus_error(spec: &Spec, cpus: &[usize]) -> Error {
-    let allowed = sched_getaffinity(None).unwrap_or_default();
-    let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    let allowed = reactor::allowed_cpus().unwrap_or_default();
     Error::Cpus { name: spec.name.clone(), cpus: cpus.to_vec(), allowed }
 }
 

@@ -14,13 +14,12 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use reactor::CpuMask;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, getpid, getppid, getpriority_process, set_parent_process_death_signal, setsid,
 };
-use rustix::thread::{
-    CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
-};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The process group of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ struct Job {
 /// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
 pub(crate) fn spawn(
     mut command: Command,
-    cpus: CpuSet,
+    cpus: CpuMask,
     net: Option<&Path>,
     group: Group,
 ) -> io::Result<Child> {
@@ -68,9 +67,10 @@ pub(crate) fn spawn(
         command.process_group(0);
     }
     let own_session = priority.is_some();
+    let mut room = CpuMask::of(None)?;
     // SAFETY: between fork and exec only async-signal-safe work is done: `prepare` makes raw system calls on
     // values that were built before the fork, and neither allocates nor locks.
-    unsafe { command.pre_exec(move || prepare(parent, &cpus, own_session)) };
+    unsafe { command.pre_exec(move || prepare(parent, &cpus, &mut room, own_session)) };
     let (answer, result) = channel();
     spawner()?.send(Job { command, net, answer }).map_err(|_| gone())?;
     let child = result.recv().map_err(|_| gone())??;
@@ -86,13 +86,13 @@ pub(crate) fn spawn(
 /// For a user's own command, which has the terminal; servers and generators are started as [`crate::Process`].
 /// Errors, Bounds: as of `Command::spawn`, and as above.
 pub fn spawn_bound(command: Command) -> io::Result<Child> {
-    spawn(command, sched_getaffinity(None)?, None, Group::Parent)
+    spawn(command, CpuMask::of(None)?, None, Group::Parent)
 }
 
 /// Runs in the child between fork and exec.
 ///
 /// Order matters: the death signal first, then the check that the parent did not die before it was set.
-fn prepare(parent: Pid, cpus: &CpuSet, own_session: bool) -> io::Result<()> {
+fn prepare(parent: Pid, cpus: &CpuMask, room: &mut CpuMask, own_session: bool) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {
         return Err(Errno::SRCH.into());
@@ -100,13 +100,13 @@ fn prepare(parent: Pid, cpus: &CpuSet, own_session: bool) -> io::Result<()> {
     if own_session {
         setsid()?;
     }
-    match sched_setaffinity(None, cpus) {
+    match cpus.apply(None) {
         // A seccomp filter or a security module refuses every choice; the child runs on the parent's processors.
         Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => return Ok(()),
         chosen => chosen?,
     }
     // The kernel drops processors that are offline or outside the cpuset without a word.
-    if sched_getaffinity(None)? != *cpus {
+    if !cpus.is_applied(room)? {
         return Err(Errno::INVAL.into());
     }
     Ok(())

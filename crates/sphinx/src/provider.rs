@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cache_store::Provision;
+use reactor::CpuMask;
 use rustix::process::{getpid, getpriority_process, setpriority_process};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tracing::{debug, info};
 use units::CpuList;
 
@@ -53,12 +53,9 @@ fn spread(cpu: usize) {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/package_cpus_list");
     let package = fs::read_to_string(file).ok().and_then(|list| list.trim().parse::<CpuList>().ok());
     // The first thread of the process is not pinned.
-    let Ok(mut allowed) = sched_getaffinity(Some(getpid())) else { return };
-    if let Some(package) = package {
-        (0..CpuSet::MAX_CPU)
-            .filter(|cpu| !package.as_slice().contains(cpu))
-            .for_each(|cpu| allowed.unset(cpu));
-    }
+    let Ok(allowed) = CpuMask::of(Some(getpid())) else { return };
+    let is_near = |cpu: &usize| package.as_ref().is_none_or(|package| package.contains(*cpu));
+    let near: CpuMask = allowed.cpus().into_iter().filter(is_near).collect();
     // Where choosing is refused it stays where the server's thread is.
-    let _ = sched_setaffinity(None, &allowed);
+    let _ = near.apply(None);
 }
