@@ -62,7 +62,7 @@ impl Header {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&(self.format_number() as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.format as u32).to_le_bytes());
         let words = [
             self.requests,
             self.last_ns,
@@ -82,10 +82,6 @@ impl Header {
         let sum = xxh3_64(&bytes[..SUM]);
         bytes[SUM..].copy_from_slice(&sum.to_le_bytes());
         bytes
-    }
-
-    fn format_number(&self) -> usize {
-        Format::ALL.into_iter().position(|format| format == self.format).unwrap_or_default()
     }
 
     /// Reads it back.

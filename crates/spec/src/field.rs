@@ -54,7 +54,10 @@ impl<'a> Walk<'a> {
         if let Some(kinds) = whole["oneOf"].as_array() {
             for kind in kinds {
                 let name = kind.pointer("/properties/kind/const").and_then(Value::as_str);
-                let defaults = name.map_or(Value::Null, defaults_of);
+                let defaults = name.map_or(Value::Null, |name| {
+                    let workload = Workload::named(name).unwrap_or_default();
+                    Spec { workload, ..Spec::default() }.to_json()["workload"].take()
+                });
                 self.below(path, name, self.referred(kind), &defaults);
             }
         } else if whole["type"] == "object" {
@@ -79,12 +82,6 @@ impl<'a> Walk<'a> {
         let pointer = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
         pointer.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(node)
     }
-}
-
-/// The fields of the workload `name` with their defaults.
-fn defaults_of(name: &str) -> Value {
-    let workload = Workload::named(name).unwrap_or_default();
-    Spec { workload, ..Spec::default() }.to_json()["workload"].take()
 }
 
 /// The options of each section, without their dashes.

@@ -109,7 +109,7 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
         }
     }
     if !config.verify && (fills || config.writes()) {
-        forget(&mut controls[marked.clone()], &marker)?;
+        controls[marked.clone()].iter_mut().try_for_each(|control| control.delete(&marker))?;
     }
     if fills {
         let mut workers = Vec::new();
@@ -215,8 +215,4 @@ fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Opt
 fn remember(controls: &mut [Control], marker: &[u8], run: u64) -> Result<(), ControlError> {
     let text = run.to_string();
     controls.iter_mut().try_for_each(|control| control.store(marker, text.as_bytes()))
-}
-
-fn forget(controls: &mut [Control], marker: &[u8]) -> Result<(), ControlError> {
-    controls.iter_mut().try_for_each(|control| control.delete(marker))
 }

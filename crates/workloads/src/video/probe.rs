@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::exchange::{ExchangeError, exchange};
 use crate::status::is_redirect;
 use crate::video::config::VideoConfig;
-use crate::video::library::{Ask, Library, Videos, Watched};
+use crate::video::library::{Ask, Videos, Watched};
 use crate::video::playlist::{ByteRange, LIMIT, PlaylistError};
 use crate::video::requests::templates;
 
@@ -94,17 +94,13 @@ impl Probe {
             return Err(ProbeError::NoRanges { server: name, path: text() });
         }
         let complete = answer.range.and_then(ContentRange::complete);
-        if let (206, Some(found), Some(expected)) = (status, complete, complete_of(library, of, ask))
+        if let (206, Some(found), Some(expected)) = (status, complete, library.part(of, ask).complete)
             && found != expected
         {
             return Err(ProbeError::OtherSet { server: name, path: text(), found, expected });
         }
         Ok(Probe { status, server: answer.server })
     }
-}
-
-fn complete_of(library: &Library, of: Watched, ask: Ask) -> Option<u64> {
-    library.part(of, ask).complete
 }
 
 /// Asks for a playlist over such a stream.
@@ -139,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_server_has_the_set_or_is_told_apart() {
-        let size = complete_of(&config().library, Watched { video: 0, rung: 0 }, Ask::Chunk(0)).unwrap();
+        let first = config().library.part(Watched { video: 0, rung: 0 }, Ask::Chunk(0));
+        let size = first.complete.unwrap();
         let check = |says: &str, expect: Result<u16, &str>| {
             let mut stream = Said(says.as_bytes(), Vec::new());
             let found = Probe::ask(&config(), 0, &mut stream);
