@@ -22,76 +22,8 @@ pub struct Embedded {
     pub readme: &'static str,
 }
 
-macro_rules! embedded {
-    ($($folder:literal),* $(,)?) => {
-        &[$(Embedded {
-            folder: $folder,
-            study: include_str!(concat!("../../../../studies/", $folder, "/study.toml")),
-            claims: include_str!(concat!("../../../../studies/", $folder, "/claims.toml")),
-            readme: include_str!(concat!("../../../../studies/", $folder, "/README.md")),
-        }),*]
-    };
-}
-
 /// All of them, in their order.
-pub const STUDIES: &[Embedded] = embedded![
-    "01-latency-vs-load",
-    "02-thread-scaling",
-    "03-key-size",
-    "04-value-size",
-    "05-items",
-    "06-container-vs-bare",
-    "07-threads-vs-cores",
-    "08-smt",
-    "09-interrupts-beside-workers",
-    "10-interrupt-distribution",
-    "11-cache-ways",
-    "12-memory-and-bandwidth-limits",
-    "13-isolation-overhead",
-    "14-sphinx-vs-memcached",
-    "15-sharing-modes",
-    "16-co-location",
-    "17-web-latency-vs-load",
-    "18-web-worker-scaling",
-    "19-web-file-size",
-    "20-web-files",
-    "21-web-container-vs-bare",
-    "22-web-workers-vs-cores",
-    "23-web-smt",
-    "24-web-interrupts-beside-workers",
-    "25-web-cache-ways",
-    "26-web-bandwidth-limit",
-    "27-web-post-processing",
-    "28-published-loads",
-    "30-video-load",
-    "31-video-popularity",
-    "32-video-client-mix",
-    "33-video-cache-share",
-    "34-video-server-threads",
-    "35-video-bandwidth-and-loop",
-    "40-breakdown-memcached",
-    "41-breakdown-nginx",
-    "42-breakdown-sphinx",
-    "43-processor-split",
-    "44-microarchitecture",
-    "50-social-load",
-    "51-social-ajax",
-    "52-social-cache",
-    "53-social-workers",
-    "54-social-bottleneck",
-    "55-social-open-closed",
-    "60-movies-load",
-    "61-movies-breakdown",
-    "62-movies-cycles",
-    "63-movies-kernel",
-    "64-movies-frequency",
-    "65-movies-platforms",
-    "66-movies-network",
-    "67-movies-icache",
-    "68-movies-monolith",
-    "69-movies-tracing",
-    "70-movies-advice",
-];
+pub const STUDIES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 impl Embedded {
     /// Its name: the folder's without the number.
