@@ -54,7 +54,7 @@ struct Window {
 pub struct Generator {
     exe: PathBuf,
     /// Its specification, with all defaults filled in.
-    spec: Spec,
+    pub(crate) spec: Spec,
     live: bool,
     /// Folder for each trial's specification.
     folder: Arc<OwnFolder>,
@@ -82,11 +82,6 @@ impl Generator {
             Error::refused(format!("{} load --resolve printed no specification: {e}", exe.display()))
         })?;
         Ok(generator)
-    }
-
-    /// Its specification, with all defaults filled in.
-    pub fn spec(&self) -> &Spec {
-        &self.spec
     }
 
     /// Connections that a server makes room for (see [`connections`]).

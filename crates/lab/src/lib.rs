@@ -42,9 +42,10 @@ pub use run::{
 pub use search::{
     Bisection, Bracket, ENOUGH_SESSIONS, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote,
 };
+pub(crate) use server::people_of;
 pub use server::{
-    Files, FilesPlace, Looks, Making, Restart, Seed, Server, ServerOptions, SetFiles, data_settings,
-    is_traced, make_data, people_of, processes_at, restart_times, this_program,
+    Files, FilesPlace, Looks, Making, Restart, Seed, Server, ServerOptions, SetFiles, is_traced, make_data,
+    processes_at, restart_times, this_program,
 };
 pub use server_args::{MakeData, ServerArgs};
 pub use spec::TargetName;

@@ -88,7 +88,7 @@ pub struct Plan {
 }
 
 /// A sweep, a search for the peak, or both, on each server of one bench in turn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sweep {
     /// The loads, as shares of the maximum; none for no sweep.
     pub loads: Vec<f64>,

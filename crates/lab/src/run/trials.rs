@@ -157,7 +157,7 @@ impl Trials {
     fn reset(&mut self, target: usize) -> Result<(), Error> {
         if self.servers[target].reset()?.is_some() {
             self.experiment.targets[target].services.clone_from(&self.servers[target].record().services);
-            if !self.generator.spec().knobs.is_empty() {
+            if !self.generator.spec.knobs.is_empty() {
                 self.note(UNHELD);
             }
         }
@@ -209,7 +209,7 @@ impl Trials {
         let file = self.folder.path().join("trials").join(format!("{id}.json"));
         let name = self.experiment.targets[request.target].name.clone();
         let Request { purpose, span, .. } = *request;
-        let spec = self.generator.spec();
+        let spec = &self.generator.spec;
         let step = Step {
             target: &name,
             workload: spec.workload.name(),
@@ -224,7 +224,7 @@ impl Trials {
             self.note(OBSERVED);
         }
         let begun = Instant::now();
-        if self.generator.spec().target.reset == Reset::Trial {
+        if self.generator.spec.target.reset == Reset::Trial {
             self.reset(request.target)?;
         }
         let started = Instant::now();

@@ -57,15 +57,8 @@ pub struct ServerOptions {
 }
 
 /// The users whose data a server begins with that is started for a workload; `None` of a workload that has none.
-pub fn people_of(workload: &Workload) -> Option<PeopleSet> {
+pub(crate) fn people_of(workload: &Workload) -> Option<PeopleSet> {
     workload.people().map(|(users, seed)| PeopleSet { users, seed })
-}
-
-/// The settings of the application `target` that have it begin with the data which `workload` asks for; none where its data are not
-/// chosen by settings.
-pub fn data_settings(workload: &Workload, target: &TargetName) -> Vec<String> {
-    let of_application = workload.data_settings().filter(|(name, _)| is_like(target, name));
-    of_application.map_or(Vec::new(), |(_, settings)| settings)
 }
 
 /// Whether `workload` traces requests.
@@ -84,24 +77,19 @@ pub(crate) fn span_bytes(spec: &spec::Spec) -> u64 {
     spans::bytes_of(time, rate, one_in)
 }
 
-/// Whether a target is the application `name`, or one like it that begins with the same data.
-fn is_like(target: &TargetName, name: &str) -> bool {
-    crate::application(target).is_ok_and(|app| app.is_some_and(|app| app.made_as() == name))
-}
-
 impl ServerOptions {
     /// The same for a load of `workload` on `target`: its files, its users, its data, and whether requests are traced.
     #[must_use]
     pub fn serving(self, workload: &Workload, target: &TargetName, files: Option<Files>) -> ServerOptions {
         let (people, traced) = (people_of(workload), is_traced(workload));
-        ServerOptions { files, people, traced, ..self }.beginning_with(data_settings(workload, target))
-    }
-
-    /// The same with initial `settings`, which its own settings override.
-    #[must_use]
-    pub fn beginning_with(mut self, settings: Vec<String>) -> ServerOptions {
-        self.set.splice(0..0, settings);
-        self
+        let mut options = ServerOptions { files, people, traced, ..self };
+        let app = crate::application(target).ok().flatten();
+        // An application like the one that begins with such data has the same settings. Those of the user come later, and win.
+        let is_like = |name: &str| app.as_ref().is_some_and(|app| app.made_as() == name);
+        if let Some((_, settings)) = workload.data_settings().filter(|(name, _)| is_like(name)) {
+            options.set.splice(0..0, settings);
+        }
+        options
     }
 
     /// One bare server of one thread with 1 GiB, on the first processor.
@@ -173,16 +161,12 @@ impl ServerOptions {
         plan.called.clone_from(&self.called);
         plan.listen = self.listen;
         plan.routed = self.routed;
-        plan.connections = self.connection_limit();
+        // Servers count listeners and the like among them.
+        plan.connections = (self.connections + 64).max(1024);
         plan.people = self.people;
         plan.program(self.binary.clone(), self.image.clone())?;
         plan.arguments(&self.args)?;
         plan.set(&self.set)?;
         Ok(plan)
-    }
-
-    /// The connections that it must take at once: servers count listeners and the like among them.
-    pub(super) fn connection_limit(&self) -> usize {
-        (self.connections + 64).max(1024)
     }
 }
