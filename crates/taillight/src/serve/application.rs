@@ -66,11 +66,17 @@ pub(super) fn other(words: &[String]) -> Result<()> {
             "{name} already runs; name an application, such as lighttpd, or the path of a folder with an app.toml"
         );
     }
-    let command = ApplicationArgs::augment_args(Command::new("application"))
-        .bin_name(format!("taillight serve {name}"));
-    let matches = command.try_get_matches_from(words);
+    let matches = command(name).try_get_matches_from(words);
     let args = matches.and_then(|matches| ApplicationArgs::from_arg_matches(&matches));
     run(&target, &args.unwrap_or_else(|error| error.exit()))
+}
+
+/// The command that serves the application `name`.
+fn command(name: &str) -> Command {
+    ApplicationArgs::augment_args(Command::new("application"))
+        // The comment of the options would be the description.
+        .about(format!("Serve {name}"))
+        .bin_name(format!("taillight serve {name}"))
 }
 
 /// The files that `target` serves; `None` unless it serves files.
@@ -130,4 +136,15 @@ pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<()> {
         ..args.around.options()?
     };
     around::run(target, &options, &args.around)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_help_says_what_is_served() {
+        let help = command("lighttpd").render_long_help().to_string();
+        assert!(help.starts_with("Serve lighttpd\n\nUsage: taillight serve lighttpd"), "{help}");
+    }
 }
