@@ -84,7 +84,7 @@ fn of_results(comparison: &Comparison, a: &Experiment, b: &Experiment) -> (Marku
 }
 
 fn of_studies(comparison: &Comparison, a: &Study, b: &Study) -> (Markup, Tips) {
-    let mut tips = Tips::none();
+    let mut tips = Tips::default();
     let labels = [&comparison.a.label, &comparison.b.label];
     let figures = comparison.figures.iter().flat_map(|figure| beside(labels, figure, [a, b]));
     let figures: Vec<Markup> =

@@ -12,7 +12,7 @@ use crate::tips::Tips;
 ///
 /// A figure's first series are the values with their bounds; its caption says what the marks mean.
 pub fn history_html(title: &str, answer: &[String], figures: &[Figure]) -> String {
-    let mut tips = Tips::none();
+    let mut tips = Tips::default();
     let drawn: Vec<_> =
         figures.iter().enumerate().map(|(i, of)| figure::history_figure(of, i, &mut tips)).collect();
     let body = html! {

@@ -56,14 +56,15 @@ pub fn index_html(title: &str, entries: &[IndexEntry]) -> String {
     let studies = part(|found| matches!(found, Found::Study(_)));
     let experiments = part(|found| matches!(found, Found::Experiment(_)));
     let damaged = part(|found| matches!(found, Found::Damaged(_)));
-    let counts = [number::plural(experiments.len(), "experiment")];
-    let studies_words =
-        if studies.len() == 1 { "1 study".to_owned() } else { format!("{} studies", studies.len()) };
+    let studies_words = if studies.len() == 1 { "study" } else { "studies" };
     let body = html! {
         header #summary {
             p.kicker { b { "Taillight" } " results" }
             h1 { (title) }
-            p.strip { span.fact { (studies_words) } @for fact in &counts { span.fact { (fact) } } }
+            p.strip {
+                span.fact { (studies.len()) " " (studies_words) }
+                span.fact { (number::plural(experiments.len(), "experiment")) }
+            }
         }
         @for (id, heading, entries) in [("studies", "Studies", &studies), ("experiments", "Experiments", &experiments), ("damaged", "Cannot be read", &damaged)] {
             @if !entries.is_empty() {
@@ -72,7 +73,7 @@ pub fn index_html(title: &str, entries: &[IndexEntry]) -> String {
         }
         @if entries.is_empty() { p.muted { "There is no result here yet. To make one: taillight demo, or taillight study run." } }
     };
-    page::shell(&format!("Results in {title}"), &body, &Tips::none())
+    page::shell(&format!("Results in {title}"), &body, &Tips::default())
 }
 
 fn card(entry: &IndexEntry) -> Markup {

@@ -102,11 +102,16 @@ pub(crate) fn ratio_range(low: f64, high: f64) -> String {
 
 /// A count with thin groups: `12 345`.
 pub(crate) fn count(n: u64) -> String {
+    if n < 10_000 { n.to_string() } else { grouped(n, '\u{202f}') }
+}
+
+/// A count with `space` between groups of three digits, as numbers of this length are not read otherwise.
+pub(crate) fn grouped(n: u64, space: char) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits.len() > 4 {
-            text.push('\u{202f}');
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(space);
         }
         text.push(digit);
     }

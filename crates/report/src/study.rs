@@ -24,7 +24,7 @@ use crate::tips::Tips;
 ///
 /// Only the probes' overhead over the blocks is computed here: figures, tables and verdicts come from the record.
 pub fn study_html(study: &Study) -> String {
-    let mut tips = Tips::none();
+    let mut tips = Tips::default();
     let costs = cost::costs(study);
     let figures: Vec<Markup> = study
         .figures

@@ -12,21 +12,21 @@ use crate::number;
 use crate::sessions::COLUMNS;
 use crate::subject::Subject;
 
-/// The tooltips of a page, by the key that the drawings carry.
+/// Names and values.
+type Rows = Vec<(String, String)>;
+
+/// The tooltips of a page. The default is none yet, for a page without trials.
+#[derive(Default)]
 pub(crate) struct Tips {
     trials: usize,
-    by_key: BTreeMap<String, Tip>,
-}
-
-struct Tip {
-    title: String,
-    rows: Vec<(String, String)>,
+    /// Title and rows by the key that the drawings carry.
+    by_key: BTreeMap<String, (String, Rows)>,
 }
 
 impl Tips {
     /// The tooltips of every trial and every load of `subjects`.
     pub(crate) fn new(subjects: &[Subject], target: &Target) -> Tips {
-        let mut tips = Tips { trials: 0, by_key: BTreeMap::new() };
+        let mut tips = Tips::default();
         for subject in subjects {
             let who = subject.prefix(subjects);
             for (key, trial) in &subject.trials {
@@ -41,13 +41,8 @@ impl Tips {
         tips
     }
 
-    /// None yet, for a page without trials.
-    pub(crate) fn none() -> Tips {
-        Tips { trials: 0, by_key: BTreeMap::new() }
-    }
-
-    pub(crate) fn add(&mut self, key: &str, title: String, rows: Vec<(String, String)>) {
-        self.by_key.insert(key.into(), Tip { title, rows });
+    pub(crate) fn add(&mut self, key: &str, title: String, rows: Rows) {
+        self.by_key.insert(key.into(), (title, rows));
     }
 
     /// The number of tooltips, from which callers make a fresh key.
@@ -57,9 +52,7 @@ impl Tips {
 
     /// The model as JSON that is safe inside a `script` element.
     pub(crate) fn json(&self) -> String {
-        let tips: serde_json::Map<String, serde_json::Value> =
-            self.by_key.iter().map(|(key, tip)| (key.clone(), json!([tip.title, tip.rows]))).collect();
-        let text = json!({ "trials": self.trials, "tips": tips }).to_string();
+        let text = json!({ "trials": self.trials, "tips": self.by_key }).to_string();
         // `</script>` or `<!--` inside a string would end the element or change how it is read.
         text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
     }
@@ -69,7 +62,7 @@ fn row(label: &str, value: String) -> (String, String) {
     (label.into(), value)
 }
 
-fn of_trial(trial: &Trial) -> Vec<(String, String)> {
+fn of_trial(trial: &Trial) -> Rows {
     let response_time = trial.claimed();
     let mut rows = vec![
         row("offered", LoadUnit::of(trial).rate(Some(trial.offered_rps))),
@@ -92,7 +85,7 @@ fn of_trial(trial: &Trial) -> Vec<(String, String)> {
     rows
 }
 
-fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
+fn of_point(point: &LoadPoint, target: &Target) -> Rows {
     let words = |spread: Option<Spread>| match spread {
         Some(spread) if spread.low < spread.high => {
             format!(

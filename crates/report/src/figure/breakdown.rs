@@ -48,23 +48,19 @@ impl Broken<'_> {
 /// A bar for each operation and load, cut by service.
 pub(crate) fn by_service(broken: &[Broken<'_>]) -> Markup {
     let names = leading(broken);
-    let others = |name: &str| !names.contains(&name);
+    let others = |one: &Broken<'_>| one.mean_us(|service, _| !names.contains(&service));
     let mut looks: Vec<PartStyle<'_>> =
         names.iter().zip(COLOURS).map(|(name, colour)| labelled(name, name, colour)).collect();
     let bars: Vec<Bar> = broken
         .iter()
         .map(|one| {
             let named = names.iter().map(|name| one.mean_us(|service, _| service == *name));
-            one.bar(named.chain([one.mean_us(|service, _| others(service))]).collect())
+            one.bar(named.chain([others(one)]).collect())
         })
         .collect();
-    let rest = labelled(OTHERS, OTHERS, "t5");
-    looks.push(rest);
     // Omit the key of the others if there are none.
-    let is_there = |place: usize| bars.iter().any(|bar| bar.us[place].is_some_and(|us| us > 0.0));
-    if !is_there(names.len()) {
-        looks.pop();
-    }
+    let has_others = broken.iter().any(|one| others(one).is_some_and(|us| us > 0.0));
+    looks.extend(has_others.then(|| labelled(OTHERS, OTHERS, "t5")));
     let caption = html! {
         "The mean time of a request by the generator, which is written behind each bar, cut along its critical path by service and \
          store. The way to a service and back counts for it, what a store takes for the store; front is all before the first service \
@@ -84,37 +80,24 @@ fn leading<'a>(broken: &[Broken<'a>]) -> Vec<&'a str> {
     }
     let mut names: Vec<(&str, f64)> = most.into_iter().filter(|(_, share)| *share > 0.0).collect();
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
-    names.truncate(COLOURS.len());
-    names.into_iter().map(|(name, _)| name).collect()
+    names.into_iter().take(COLOURS.len()).map(|(name, _)| name).collect()
 }
 
 /// The same bars, cut by part instead of by service.
 pub(crate) fn by_part(title: &str, broken: &[Broken<'_>]) -> Markup {
-    let bars: Vec<Bar> = broken
-        .iter()
-        .map(|one| one.bar(Part::ALL.map(|part| one.mean_us(|_, of| of == part)).to_vec()))
-        .collect();
-    let looks: Vec<PartStyle<'_>> = PARTS
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| bars.iter().any(|bar| bar.us[*place].is_some_and(|us| us > 0.0)))
-        .map(|(_, look)| *look)
-        .collect();
-    let kept: Vec<Bar> = bars
-        .into_iter()
-        .map(|bar| {
-            let us =
-                PARTS.iter().zip(&bar.us).filter(|(part, _)| looks.iter().any(|look| look.name == part.name));
-            Bar { us: us.map(|(_, us)| *us).collect(), ..bar }
-        })
-        .collect();
+    let us = |one: &Broken<'_>, part: Part| one.mean_us(|_, of| of == part);
+    let is_there = |part: Part| broken.iter().any(|one| us(one, part).is_some_and(|us| us > 0.0));
+    let (looks, parts): (Vec<PartStyle<'_>>, Vec<Part>) =
+        PARTS.into_iter().zip(Part::ALL).filter(|(_, part)| is_there(*part)).unzip();
+    let bars: Vec<Bar> =
+        broken.iter().map(|one| one.bar(parts.iter().map(|part| us(one, *part)).collect())).collect();
     let caption = html! {
         "Before sending: a request was due, and its client had no connection yet or was late. Transit: under way between two services, in \
          kernels and sockets that were not read yet. Queue: before a thread took the request. \
          Pool wait: before a connection was free. Codec: encoding, decoding, handing to the kernel. Unexplained: calls of which one end \
          is not known."
     };
-    super::wide(title, false, caption, |size| stacked::draw(&looks, &kept, size))
+    super::wide(title, false, caption, |size| stacked::draw(&looks, &bars, size))
 }
 
 /// A bar whose parts are shares of a whole.

@@ -260,7 +260,7 @@ mod tests {
         let expect =
             [("compose-page", 1), ("movies-db", 3), ("php", 0), ("plot", 2), ("user", 1), ("users-db", 3)];
         assert_eq!(levels.into_iter().collect::<Vec<_>>(), expect);
-        let html = calls("90 %", &traces, &mut Tips::none()).into_string();
+        let html = calls("90 %", &traces, &mut Tips::default()).into_string();
         assert!(html.contains("0.400–2.50 ms") && html.contains(">users-db<"), "{html}");
     }
 
@@ -269,8 +269,8 @@ mod tests {
         let circle = traces(vec![edge("a", "b", false), edge("b", "a", false), edge("a", "a", false)]);
         assert_eq!(nodes(&circle).len(), 2);
         let callers: Vec<EdgeTimes> = (0..9).map(|i| edge(&format!("s{i}"), "movies-cache", true)).collect();
-        let html = calls("90 %", &traces(callers), &mut Tips::none()).into_string();
+        let html = calls("90 %", &traces(callers), &mut Tips::default()).into_string();
         assert!(html.contains("… and 3 more"), "{html}");
-        assert_eq!(calls("90 %", &traces(Vec::new()), &mut Tips::none()).into_string(), "");
+        assert_eq!(calls("90 %", &traces(Vec::new()), &mut Tips::default()).into_string(), "");
     }
 }

@@ -32,9 +32,7 @@ impl Scale {
     /// A logarithmic axis over `values`, widened to the next 1, 2 or 5 at both ends and to a factor of 10 at
     /// least. Values that are not over 0 are ignored; without any, it runs from 10 to 1000.
     pub(crate) fn log(values: impl Iterator<Item = f64>) -> Scale {
-        let positive = values.filter(|value| value.is_finite() && *value > 0.0);
-        let (low, high) =
-            positive.fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = ends(values, (f64::MAX, 0.0));
         let (low, high) = if high > 0.0 { (low, high) } else { (10.0, 1000.0) };
         let (mut from, mut to) = (step_down(low), step_up(high));
         while to / from < 9.99 {
@@ -46,9 +44,7 @@ impl Scale {
 
     /// A logarithmic axis over `values`, for ratios: it holds 0.8 to 1.25 at least.
     pub(crate) fn ratio(values: impl Iterator<Item = f64>) -> Scale {
-        let positive = values.filter(|value| value.is_finite() && *value > 0.0);
-        let (low, high) =
-            positive.fold((0.8_f64, 1.25_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = ends(values, (0.8, 1.25));
         let (from, to) = ((low / 1.06).log10(), (high * 1.06).log10());
         Scale { kind: Kind::Ratio, from, to, start: 0.0, end: 1.0 }
     }
@@ -67,24 +63,23 @@ impl Scale {
 
     /// The position of `value`.
     pub(crate) fn at(&self, value: f64) -> f64 {
-        let own = match self.kind {
-            Kind::Linear => value,
-            Kind::Log | Kind::Ratio => value.max(f64::MIN_POSITIVE).log10(),
-            Kind::Nines => nines(value),
-        };
-        let share = ((own - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
+        let share = ((self.own(value) - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
         let share = if share.is_nan() { 0.0 } else { share };
         self.start + share * (self.end - self.start)
     }
 
+    /// `value` in axis units.
+    fn own(&self, value: f64) -> f64 {
+        match self.kind {
+            Kind::Linear => value,
+            Kind::Log | Kind::Ratio => value.max(f64::MIN_POSITIVE).log10(),
+            Kind::Nines => nines(value),
+        }
+    }
+
     /// Whether `value` is on the axis.
     pub(crate) fn holds(&self, value: f64) -> bool {
-        let own = match self.kind {
-            Kind::Linear => value,
-            Kind::Log | Kind::Ratio => value.log10(),
-            Kind::Nines => nines(value),
-        };
-        (self.from - 1e-9..=self.to + 1e-9).contains(&own)
+        (self.from - 1e-9..=self.to + 1e-9).contains(&self.own(value))
     }
 
     /// The greatest value of a linear axis.
@@ -145,6 +140,12 @@ impl Scale {
             }
         }
     }
+}
+
+/// `known` widened to the least and the greatest of those `values` that are over 0.
+fn ends(values: impl Iterator<Item = f64>, known: (f64, f64)) -> (f64, f64) {
+    let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+    positive.fold(known, |(low, high), value| (low.min(value), high.max(value)))
 }
 
 fn nines(percentile: f64) -> f64 {

@@ -63,14 +63,8 @@ impl Series {
 
     /// `measure` of `subject`, in the looks of the subject.
     pub(crate) fn of_subject(subject: &Subject, measure: &Measure) -> Series {
-        let class = subject_class(subject.slot);
-        Series::new(
-            subject,
-            measure,
-            super::frame::clip(subject.name, 18),
-            class,
-            Shape::of_slot(subject.slot),
-        )
+        let (label, class) = (super::frame::clip(subject.name, 18), subject_class(subject.slot));
+        Series::new(subject, measure, label, class, Shape::of_slot(subject.slot))
     }
 
     fn new(subject: &Subject, measure: &Measure, label: String, class: String, shape: Shape) -> Series {
@@ -80,13 +74,8 @@ impl Series {
             let key = format!("{}p{i}", subject.slot);
             Median { x: point.offered_rps, y, bounds, overloaded: point.overloaded(), key }
         });
-        let drawn = |trial: &Trial| {
-            subject
-                .points
-                .iter()
-                .flat_map(|point| &point.trials)
-                .any(|of_point| std::ptr::eq(*of_point, trial))
-        };
+        let of_points: Vec<&Trial> = subject.points.iter().flat_map(|point| &point.trials).copied().collect();
+        let drawn = |trial: &Trial| of_points.iter().any(|of_point| std::ptr::eq(*of_point, trial));
         // A trial whose figure is only bounded is within the bar of its load.
         let of_curve =
             subject.trials.iter().filter(|(_, trial)| drawn(trial) && measure.bounds(trial).is_none());

@@ -20,7 +20,7 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
     let values = |window: &WindowPoint| [window.p50_us, window.p99_us, window.max_us].into_iter().flatten();
     let all = with_series().flat_map(|panel| panel.trial.windows.iter().flat_map(values));
     let limit = target.limit_us().map(|us| 1.3 * us);
-    let y = Scale::log(all.chain(limit).collect::<Vec<_>>().into_iter());
+    let y = Scale::log(all.chain(limit));
     let caption = match limit {
         Some(_) => "Dots are each window’s longest response time, the dotted line is the QoS limit.",
         None => "Dots are each window’s longest response time.",

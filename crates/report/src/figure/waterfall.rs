@@ -137,7 +137,7 @@ mod tests {
             row("movies-db", RowKind::Store, 2, (3_000_000, 4_000_000), vec![part(Part::Store, 1_000_000)]),
         ];
         let one = Waterfall { trace: "07".repeat(16), root_ns: 9_000_000, rows, left_out: 2 };
-        let mut tips = Tips::none();
+        let mut tips = Tips::default();
         let html = waterfall("A request", &one, &mut tips).into_string();
         for expect in [
             ">php.read<",

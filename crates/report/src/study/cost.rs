@@ -3,9 +3,10 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use results::Study;
 use results::probes::Overhead;
-use results::study::{Cell, X};
+use results::study::Cell;
 
 use super::measurements::place;
+use crate::distinct;
 use crate::number;
 use crate::page;
 use crate::quantity::quantity;
@@ -41,12 +42,7 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
         .filter_map(|name| name.strip_prefix("probe_cost_")?.split_once("_share_"))
         .map(|(_, of)| of)
         .collect();
-    let mut places: Vec<(&str, &X)> = Vec::new();
-    for cell in &study.cells {
-        if !places.contains(&(&cell.series, &cell.x)) {
-            places.push((&cell.series, &cell.x));
-        }
-    }
+    let mut places = distinct(study.cells.iter().map(|cell| (cell.series.as_str(), &cell.x)));
     // Cells are in the random order of running.
     let series: Vec<&str> = places.iter().map(|(series, _)| *series).collect();
     let rank = |name: &str| series.iter().position(|series| *series == name);
@@ -84,9 +80,7 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
 
 /// The probes that cost too much: each with the places at which it exceeded its limit, and the number of places in all.
 fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
-    let mut probes: Vec<&str> = costs.iter().map(|cost| cost.overhead.probe.as_str()).collect();
-    probes.sort_unstable();
-    probes.dedup();
+    let probes: BTreeSet<&str> = costs.iter().map(|cost| cost.overhead.probe.as_str()).collect();
     let each = probes.into_iter().map(|probe| {
         let all: Vec<&Cost> = costs.iter().filter(|cost| cost.overhead.probe == probe).collect();
         let places = all.len();
@@ -159,6 +153,7 @@ pub(super) fn section(costs: &[Cost]) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use results::study::X;
     use results::{Invalid, Reason, Verdict};
 
     use super::*;

@@ -24,13 +24,10 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
     if let Some(one) = OneLoad::of(experiment, &subjects, &target) {
         return super::one_load::one_load(&one, experiment, &target, width, ink);
     }
-    let mut parts = Vec::new();
-    for sentence in headline(experiment) {
-        parts.push(ink.bold(&wrapped(&harmless(&sentence.to_string()), width, 2)));
-    }
-    for sentence in remains(experiment) {
-        parts.push(wrapped(&harmless(&sentence.to_string()), width, 2));
-    }
+    let line = |text: &str| wrapped(&harmless(text), width, 2);
+    let answers = headline(experiment);
+    let mut parts: Vec<String> = answers.iter().map(|said| ink.bold(&line(&said.to_string()))).collect();
+    parts.extend(remains(experiment).iter().map(|said| line(&said.to_string())));
     if subjects.iter().any(|subject| !subject.points.is_empty()) {
         parts.push(String::new());
         parts.push(loads(&subjects, &target).render(width, ink));
@@ -38,9 +35,7 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
     parts.extend(super::traces::traces(&subjects, width, ink));
     parts.push(String::new());
     parts.push(verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial"));
-    for note in notes(experiment) {
-        parts.push(ink.dim(&wrapped(&harmless(&format!("· {note}")), width, 2)));
-    }
+    parts.extend(notes(experiment).iter().map(|note| ink.dim(&line(&format!("· {note}")))));
     parts.join("\n") + "\n"
 }
 

@@ -6,6 +6,7 @@ use ratatui_core::text::Line;
 use ratatui_core::widgets::Widget;
 use units::{Nanos, Rate};
 
+use crate::number::grouped;
 use crate::view::TimeSeries;
 use crate::view::heat::{self, Scale};
 
@@ -81,7 +82,7 @@ impl Picture<'_> {
         let (second, seconds) = series.last_second();
         let per_second = |count: u64| if seconds > 0.0 { rate(count as f64 / seconds) } else { "–".into() };
         let offered = if self.state.closed { "CLOSED LOOP".into() } else { per_second(second.offered) };
-        let now = series.last().map_or("–".into(), |point| grouped(outstanding(point)));
+        let now = series.last().map_or("–".into(), |point| grouped(outstanding(point), ' '));
         let busiest = points.iter().map(|point| point.offered.max(point.answered)).max().unwrap_or(0);
         let most = points.iter().map(|point| outstanding(point)).max().unwrap_or(0);
         let worst = points.iter().map(|point| point.failed).max().unwrap_or(0);
@@ -100,7 +101,7 @@ impl Picture<'_> {
             row("offered", offered, tint(75), busiest, |point| point.offered),
             row("achieved", per_second(second.answered), tint(114), busiest, |point| point.answered),
             row("outstanding", now, tint(179), most, outstanding),
-            row("errors", grouped(failed), alarm, worst, |point| point.failed),
+            row("errors", grouped(failed, ' '), alarm, worst, |point| point.failed),
         ];
         for (y, Row { name, value, style, max, of }) in (area.y + 2..).zip(rows) {
             gutter(area, y, &format!("{name:<11}{value:>11}"), to);
@@ -217,19 +218,6 @@ fn cut(text: &str, width: usize) -> String {
 
 fn rate(rps: f64) -> String {
     Rate::new(rps).map_or_else(|_| "–".into(), |rate| rate.to_string())
-}
-
-/// `1 234 567`, as numbers of this length are not read otherwise.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Places {
             figure.series.iter().flat_map(|series| &series.points).filter_map(|point| point.x.number());
         match figure.x.scale {
             _ if self.are_percentiles => Scale::nines(numbers.filter(|x| *x < 100.0).fold(90.0, f64::max)),
-            Kind::Log => Scale::log(numbers.collect::<Vec<_>>().into_iter()),
+            Kind::Log => Scale::log(numbers),
             Kind::Linear => Scale::linear(1.04 * numbers.filter(|x| x.is_finite()).fold(0.0, f64::max)),
         }
     }

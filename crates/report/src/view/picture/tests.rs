@@ -143,7 +143,7 @@ fn text_is_cut_by_columns() {
 
 #[test]
 fn counts_are_grouped() {
-    let check = |count: u64, expect: &str| assert_eq!(grouped(count), expect);
+    let check = |count: u64, expect: &str| assert_eq!(grouped(count, ' '), expect);
     check(0, "0");
     check(999, "999");
     check(1_000, "1 000");
