@@ -1,6 +1,5 @@
 //! The shared part of all commands that run trials: from the command line to a result folder and a picture.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -15,9 +14,8 @@ use units::{Qos, Rate};
 use crate::INTERRUPTED;
 use crate::args::{LoadOptions, Typed};
 use crate::gate;
-use crate::live_metrics;
 use crate::outputs::OutputArgs;
-use crate::progress::Teller;
+use crate::progress::ProgressArgs;
 use crate::shown::make_data;
 use crate::terminal::{say, table_width, tell, uses_color};
 use crate::trace;
@@ -38,14 +36,8 @@ pub(crate) struct ResultArgs {
     pub qos: Qos,
     #[command(flatten)]
     pub place: ResultPlace,
-    /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
-    /// at least 60 columns and 17 rows.
-    #[arg(long)]
-    pub no_live: bool,
-    /// Serve the figures of the run to Prometheus on this address while it lasts, such as 127.0.0.1:9464: as
-    /// http://ADDRESS/metrics.
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: Option<SocketAddr>,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     pub outputs: OutputArgs,
 }
@@ -153,8 +145,7 @@ pub(crate) fn of_sweep(
 /// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
 pub(crate) fn run(job: &Job, result: &ResultArgs) -> Result<Finished> {
     result.outputs.check()?;
-    let teller = Teller::new(!result.no_live, live_metrics::start(result.listen)?);
-    let (experiment, folder, outcome) = job.run(teller, make_data, tell)?;
+    let (experiment, folder, outcome) = job.run(result.progress.teller()?, make_data, tell)?;
     Ok(Finished { experiment, folder, outputs: result.outputs.clone(), outcome })
 }
 

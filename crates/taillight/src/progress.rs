@@ -1,27 +1,46 @@
 //! How far a run is: one line that lives on a terminal, plain lines in a pipe.
 
 use std::io::{self, IsTerminal, Stderr};
+use std::net::SocketAddr;
 
+use anyhow::Result;
+use clap::Args;
 use lab::{Event, Progress, Step, Where};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::widgets::Widget;
 use results::{Purpose, Trial};
-use rustix::termios::tcgetwinsize;
 use serde::Deserialize;
 use spec::Workload;
 use units::{Nanos, Rate, SESSION_PERCENTILE, clock};
 
-use crate::live_metrics::LiveMetrics;
-use crate::terminal::{takes_color, tell};
+use crate::live_metrics::{self, LiveMetrics};
+use crate::terminal::{USUAL_WIDTH, size, takes_color, tell};
 use report::view::{
     HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, TimeSeries, WIDEST, one_line, restore_on_panic,
 };
 
-/// Columns of a terminal that does not say how many it has.
-const USUAL_WIDTH: u16 = 80;
 /// Rows of earlier output that the view leaves visible if the terminal has enough rows.
 const LEFT_ALONE: u16 = 8;
+
+/// The display of progress.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProgressArgs {
+    /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
+    /// at least 60 columns and 17 rows.
+    #[arg(long)]
+    no_live: bool,
+    /// Serve the figures of the run to Prometheus on this address while it lasts, such as 127.0.0.1:9464: as
+    /// http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+}
+
+impl ProgressArgs {
+    pub(crate) fn teller(&self) -> Result<Teller> {
+        Ok(Teller::new(!self.no_live, live_metrics::start(self.listen)?))
+    }
+}
 
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
@@ -50,7 +69,7 @@ struct Before {
 
 impl Teller {
     /// A `Teller` for this process's standard error. With `view`, a terminal may show a picture instead of a line.
-    pub(crate) fn new(view: bool, metrics: Option<LiveMetrics>) -> Teller {
+    fn new(view: bool, metrics: Option<LiveMetrics>) -> Teller {
         let terminal =
             io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let screen = terminal.then(|| Screen::new(io::stderr()));
@@ -89,9 +108,9 @@ impl Teller {
         let trial = format!("trial {} of about {}", about.number.min(about.about), about.about);
         let left = format!("{} left", clock(about.left));
         // Queried each time, so that the picture follows a resized terminal.
-        let (rows, columns) = tcgetwinsize(io::stderr()).map_or((0, 0), |size| (size.ws_row, size.ws_col));
+        let (columns, rows) = size(io::stderr()).unwrap_or((USUAL_WIDTH, 0));
         // A character in the last column makes some terminals begin a line of their own.
-        let width = if columns == 0 { USUAL_WIDTH } else { columns }.saturating_sub(1).max(1);
+        let width = (columns - 1).max(1);
         if self.view && width >= NARROWEST && rows > LOWEST {
             self.state.place = joined(&[&trial, &left]);
             self.state.context = joined(&[&self.before, &self.phase, &self.last]);

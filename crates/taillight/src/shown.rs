@@ -1,18 +1,16 @@
 //! How far something is that takes long: one line on a terminal, and elsewhere the lines that end a part of it.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use lab::{Making, Seed, ServerOptions, TargetName};
-use launch::{Interrupt, Interrupted};
-use rustix::termios::tcgetwinsize;
+use launch::Interrupt;
 use units::clock;
 
-use crate::terminal::tell;
+use crate::terminal::{USUAL_WIDTH, size, tell};
 
-/// Columns of a terminal that does not say how many it has.
-const USUAL_WIDTH: u16 = 80;
 /// The interval between two updates of the line.
 const EVERY: Duration = Duration::from_millis(100);
 /// How long something must have gone on before it says how long it will: a rate of less is chance.
@@ -64,15 +62,32 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Clears the line after a failure. A part that was stopped by an interrupt returns that interrupt as its error.
-    pub(crate) fn outcome<T>(&self, result: Result<T, app::Error>) -> Result<T> {
-        if result.is_err() {
-            self.clear();
-        }
-        result.map_err(|error| match (error, self.interrupt.cause()) {
-            (app::Error::Stopped, Some(cause)) => Interrupted(cause).into(),
-            (error, _) => error.into(),
-        })
+    /// Clears the line. A part that fails after an interrupt returns that interrupt as its error.
+    pub(crate) fn outcome<T, E: Into<Error>>(&self, result: Result<T, E>) -> Result<T> {
+        self.clear();
+        or_interrupted(result, self.interrupt)
+    }
+}
+
+/// The result of work that an interrupt may have ended; its error is then that interrupt.
+pub(crate) fn or_interrupted<T, E: Into<Error>>(result: Result<T, E>, interrupt: &Interrupt) -> Result<T> {
+    result.map_err(|error| interrupt.check().map_or_else(Into::into, |()| error.into()))
+}
+
+/// A file that takes nothing after an interrupt.
+pub(crate) struct Interruptible<'a> {
+    pub(crate) file: File,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Write for Interruptible<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.interrupt.check().map_err(io::Error::other)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -123,10 +138,9 @@ pub(crate) fn overwrite_on_terminal(line: &str) {
 
 /// Writes a line over the one before, as much of it as the terminal has columns for.
 pub(crate) fn overwrite(line: &str) {
-    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    let columns = size(io::stderr()).map_or(USUAL_WIDTH, |(columns, _)| columns);
     // A character in the last column makes some terminals begin a line of their own.
-    let width = usize::from(if columns == 0 { USUAL_WIDTH } else { columns }).saturating_sub(1);
-    let line: String = line.chars().take(width).collect();
+    let line: String = line.chars().take(usize::from(columns - 1)).collect();
     let _ = write!(io::stderr(), "\r{line}\x1b[K");
 }
 

@@ -5,7 +5,6 @@ mod compare;
 mod list;
 mod run;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +13,7 @@ use clap::{Args, Subcommand};
 
 pub(crate) use run::{RunArgs, run_experiment};
 
+use crate::progress::ProgressArgs;
 use crate::success;
 
 /// Measure published figures again and judge their claims.
@@ -98,12 +98,6 @@ pub(crate) struct OutArgs {
     /// Folder in which the result gets a folder of its own.
     #[arg(long, default_value = "results", value_name = "FOLDER")]
     out: PathBuf,
-    /// Show the progress in one line. Without it, each trial is shown while it runs, if standard error is a terminal of
-    /// at least 60 columns and 17 rows.
-    #[arg(long)]
-    no_live: bool,
-    /// Serve the figures of the run to Prometheus on this address while it lasts, such as 127.0.0.1:9464: as
-    /// http://ADDRESS/metrics.
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }

@@ -1,6 +1,7 @@
 //! What standard output is, and how to write to it.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
@@ -11,13 +12,18 @@ use serde::Serialize;
 /// Columns of a table that goes into a pipe or a file.
 const IN_A_PIPE: usize = 120;
 
+/// Columns of a terminal that does not say how many it has.
+pub(crate) const USUAL_WIDTH: u16 = 80;
+
+/// Columns and rows of a terminal; `None` if it does not say them, or if it is none.
+pub(crate) fn size(stream: impl AsFd) -> Option<(u16, u16)> {
+    let size = tcgetwinsize(stream).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
+}
+
 /// Columns that a table may take.
 pub(crate) fn table_width() -> usize {
-    if !io::stdout().is_terminal() {
-        return IN_A_PIPE;
-    }
-    tcgetwinsize(io::stdout())
-        .map_or(IN_A_PIPE, |size| if size.ws_col == 0 { IN_A_PIPE } else { size.ws_col.into() })
+    size(io::stdout()).map_or(IN_A_PIPE, |(columns, _)| columns.into())
 }
 
 /// Whether standard output takes colours: a terminal, and `NO_COLOR` is not set.

@@ -1,14 +1,14 @@
 //! `taillight trace`: recorded requests to caches, described, compiled and made.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::Popularity;
-use launch::{Interrupt, Interrupted};
+use launch::Interrupt;
 use replay::{Format, Progress, Quantiles, Recipe, Replay, Requests, Summary};
 use spec::workload::OnMiss;
 use spec::{Spec, Workload};
@@ -16,7 +16,7 @@ use units::{Bytes, Nanos, Rate};
 
 use crate::args::Typed;
 use crate::job::misused;
-use crate::shown::Shown;
+use crate::shown::{Interruptible, Shown, or_interrupted};
 use crate::terminal::{say, say_as};
 
 /// Describe, compile and make traces of requests to caches, for taillight load cache --trace.
@@ -84,9 +84,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<()> {
             let of = requests.len();
             let summary =
                 replay::describe(&requests, &mut |read| shown.show(&format!("{read} of {of} requests")));
-            shown.clear();
-            let summary = summary.map_err(|error| failed(error, &interrupt))?;
-            say_as(*json, &summary, words)
+            say_as(*json, &shown.outcome(summary)?, words)
         }
         TraceCommand::Compile { file, out, format } => {
             let to = out.clone().unwrap_or_else(|| replay::beside(file));
@@ -120,34 +118,12 @@ fn make(recipe: &Recipe, out: &Path, interrupt: &Interrupt) -> Result<()> {
     let failed = || format!("cannot write the trace {}", out.display());
     let file = File::create(out).with_context(failed)?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    let mut to = BufWriter::new(Stoppable { file, interrupt });
+    let mut to = BufWriter::new(Interruptible { file, interrupt });
     let made = replay::make(recipe, &mut to).and_then(|()| to.flush());
     if made.is_err() && is_file {
         let _ = std::fs::remove_file(out);
     }
-    match interrupt.cause() {
-        Some(cause) if made.is_err() => Err(Interrupted(cause).into()),
-        _ => made.with_context(failed),
-    }
-}
-
-/// A file that takes nothing after an interrupt.
-struct Stoppable<'a> {
-    file: File,
-    interrupt: &'a Interrupt,
-}
-
-impl Write for Stoppable<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.interrupt.cause() {
-            Some(cause) => Err(io::Error::other(Interrupted(cause))),
-            None => self.file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
+    or_interrupted(made.with_context(failed), interrupt)
 }
 
 /// The requests of a trace, which is compiled with a line of progress if that was not done before.
@@ -165,15 +141,7 @@ fn with_progress<T>(
         let share = 100.0 * progress.read as f64 / progress.of.max(1) as f64;
         shown.show(&format!("{share:.0} %, {} requests", progress.requests))
     });
-    shown.clear();
-    done.map_err(|error| failed(error, interrupt))
-}
-
-fn failed(error: replay::Error, interrupt: &Interrupt) -> Error {
-    match (error, interrupt.cause()) {
-        (replay::Error::Stopped, Some(cause)) => Interrupted(cause).into(),
-        (error, _) => error.into(),
-    }
+    shown.outcome(done)
 }
 
 /// Fits a specification to the trace that it replays, if it does: a trace without stores is read through, unless another

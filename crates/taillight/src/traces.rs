@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use launch::{Interrupt, Interrupted};
+use launch::Interrupt;
 use results::ResultFolder;
 use results::study::StudyFolder;
-use sinks::{Destination, Error, Exported, Kept, Patience, Progress};
+use sinks::{Destination, Exported, Kept, Patience, Progress};
 
 use crate::shown::Shown;
 use crate::terminal::say;
@@ -55,11 +55,7 @@ fn export(args: &ExportArgs) -> Result<()> {
     let mut shown = Shown::new(format!("sending to {}", args.to), &interrupt);
     let mut tell = |progress: &Progress| shown.show(&line(progress));
     let exported = sinks::export(&kept, &args.to, &Patience::default(), &mut tell);
-    shown.clear();
-    let exported = exported.map_err(|error| match (error, interrupt.cause()) {
-        (Error::Stopped, Some(cause)) => Interrupted(cause).into(),
-        (error, _) => anyhow::Error::from(error),
-    })?;
+    let exported = shown.outcome(exported)?;
     let left_out: u64 = kept.iter().map(|trial| trial.requests().1).sum();
     say(&told(&args.to, &exported, left_out))
 }

@@ -1,7 +1,7 @@
 //! `taillight data-set social`: the users of a social network, as tables or in the store of its site.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use launch::Interrupt;
 use spec::workload::Users;
 use units::Bytes;
 
-use crate::shown::make_data;
+use crate::shown::{Interruptible, make_data, or_interrupted};
 use crate::terminal::say;
 
 /// The cost of the hash of each password in tables that are written. Source: the default of apps/social, which is PHP's.
@@ -91,36 +91,17 @@ fn write(people: &People, folder: &Path, interrupt: &Interrupt) -> Result<()> {
         }
         fs::rename(&partial, folder)
     })();
-    if let Err(error) = written {
+    if written.is_err() {
         let _ = fs::remove_dir_all(&partial);
-        interrupt.check()?;
-        return Err(error).with_context(|| format!("cannot write the tables to {}", folder.display()));
     }
+    let written = written.with_context(|| format!("cannot write the tables to {}", folder.display()));
+    or_interrupted(written, interrupt)?;
     let mut text = String::new();
     for table in Table::ALL {
         let path = folder.join(format!("{}.tsv", table.name()));
         text += &format!("{}: {}\n", path.display(), table.columns().join(", "));
     }
     say(&text)
-}
-
-/// A file that is written until the run is interrupted.
-struct Interruptible<'a> {
-    file: File,
-    interrupt: &'a Interrupt,
-}
-
-impl Write for Interruptible<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.interrupt.cause() {
-            Some(cause) => Err(io::Error::other(cause)),
-            None => self.file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 /// Makes the data of the site's stores, and restores them once.

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use app::{Deployment, ImageFolder, Layout};
 use clap::Args;
-use launch::{Interrupt, Interrupted};
+use launch::Interrupt;
 use units::Bytes;
 
 use super::{Which, out};
+use crate::shown::or_interrupted;
 use crate::terminal::{say, tell};
 
 /// Make the container images of an application from programs of this machine, without a base image.
@@ -62,11 +63,7 @@ pub(super) fn run(args: &ImagesArgs) -> Result<()> {
         interrupt.cause().is_none()
     };
     let written = deployment.write_images(&folder, &args.only, &mut goes_on);
-    let images = match (written, interrupt.cause()) {
-        (Err(app::Error::Stopped), Some(cause)) => return Err(Interrupted(cause).into()),
-        (written, _) => written?,
-    };
-    for image in &images {
+    for image in &or_interrupted(written, &interrupt)? {
         if args.no_build {
             say(&format!("{}: {}\n", image.name, image.folder.display()))?;
             continue;

@@ -33,7 +33,6 @@ pub(super) fn run(args: &AnalyticsArgs) -> Result<()> {
     let mut shown = Shown::new("learning from reviews and rentals", &interrupt);
     let learnt = learning.run(&program, &mut |line| shown.show(line));
     let (names, folder) = shown.outcome(learnt)?;
-    shown.clear();
     say(&format!(
         "wrote {} to {}, in {}; the site uses them within 5 s\n",
         names.join(" and "),

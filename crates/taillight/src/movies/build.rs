@@ -63,7 +63,7 @@ pub(crate) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrup
         let mut shown = Shown::new(&name, interrupt);
         let outcome = app.build(build, out, &mut |line| shown.show(line));
         match shown.outcome(outcome)? {
-            Outcome::There => shown.clear(),
+            Outcome::There => {}
             Outcome::Made(took) => shown.end(&format!("{name}: done in {}", clock(took))),
             Outcome::Missing(said) => {
                 whole = false;

@@ -39,7 +39,5 @@ pub(super) fn made(plan: &Plan, interrupt: &Interrupt) -> Result<Option<PathBuf>
             _ => "another process makes the same",
         })
     });
-    let made = shown.outcome(made)?;
-    shown.clear();
-    Ok(made)
+    shown.outcome(made)
 }

@@ -15,7 +15,6 @@ use clap::Args;
 use lab::allowed_cpus;
 use launch::{Interrupt, Interrupted};
 use report::view::{Screen, restore_on_panic};
-use rustix::termios::tcgetwinsize;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use units::clock;
@@ -23,7 +22,7 @@ use units::clock;
 use super::{Source, build, data, table};
 use crate::INTERRUPTED;
 use crate::shown::Shown;
-use crate::terminal::say;
+use crate::terminal::{USUAL_WIDTH, say, size};
 
 /// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
 #[derive(Args, Clone, Debug)]
@@ -99,7 +98,6 @@ fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrup
     let mut shown = Shown::new(format!("starting {} processes", plan.processes()), interrupt);
     let running = app::start(plan, kept, state, &mut |line| shown.show(line));
     let mut running = shown.outcome(running)?;
-    shown.clear();
     say(&format!(
         "{} is ready at {}, after {:.1} s\n",
         running.plan().app().name,
@@ -121,8 +119,7 @@ fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrup
 }
 
 fn show(screen: &mut Screen<Stdout>, state: &State, age: Duration) {
-    let size = tcgetwinsize(io::stdout()).map_or((0, 0), |size| (size.ws_col, size.ws_row));
-    let (columns, rows) = if size.0 == 0 || size.1 == 0 { (80, 24) } else { size };
+    let (columns, rows) = size(io::stdout()).unwrap_or((USUAL_WIDTH, 24));
     let head = format!("{} · {} · {} · Ctrl-C stops all", state.address, clock(age), table::memory(state));
     screen.show(table::picture(&head, state, columns, rows));
 }

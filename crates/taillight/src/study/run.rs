@@ -19,10 +19,9 @@ use units::clock;
 
 use super::check::gate as gate_of;
 use super::{EffortArgs, OutArgs, SetArgs};
-use crate::progress::Teller;
 use crate::report::study_pages;
 use crate::terminal::{say, say_json, table_width, tell, uses_color};
-use crate::{INTERRUPTED, gate, live_metrics};
+use crate::{INTERRUPTED, gate};
 
 /// Run a study. One that was interrupted goes on after its last whole block.
 #[derive(Args, Debug)]
@@ -107,12 +106,9 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
             facts.memory
         );
     }
-    let mut setup = setup(args.seed, command, &here)?;
-    setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
-    setup.agents = args.agents.clone();
-    let fresh = new_record(&definition, &plan, &facts, &setup)?;
-    let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
-    let (code, study) = measure(&definition, &plan, &mut setup, fresh, earlier, &args.out)?;
+    let mut setup = setup(args.seed, command, &here, agent, &args.agents)?;
+    let record = new_record(&definition, &plan, &facts, &setup)?;
+    let (code, study) = measure(&definition, &plan, &mut setup, record, args.fresh, &args.out)?;
     Ok(if args.gate && code == ExitCode::SUCCESS { gate_of(&study, &definition) } else { code })
 }
 
@@ -132,17 +128,14 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     let here = Host::here();
     let facts = agent.as_ref().map_or_else(|| Facts::here(&here), RemoteAgent::facts);
     let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
-    let mut setup = setup(args.seed.unwrap_or(definition.seed()), command, &here)?;
-    setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
-    setup.agents = args.agents.clone();
+    let mut setup = setup(args.seed.unwrap_or(definition.seed()), command, &here, agent, &args.agents)?;
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
         say_json(&record.plan)?;
         return Ok(ExitCode::SUCCESS);
     }
     announce(&definition, Effort::Full, &plan);
-    let earlier = if args.fresh { None } else { unfinished(&args.out.out, &record) };
-    measure(&definition, &plan, &mut setup, record, earlier, &args.out).map(|(code, _)| code)
+    measure(&definition, &plan, &mut setup, record, args.fresh, &args.out).map(|(code, _)| code)
 }
 
 /// Announces the run. A study that cannot measure anything here still gets a record, with the reason.
@@ -159,7 +152,13 @@ fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
     }
 }
 
-fn setup(seed: u64, command: Vec<String>, here: &Host) -> Result<Setup> {
+fn setup(
+    seed: u64,
+    command: Vec<String>,
+    here: &Host,
+    agent: Option<RemoteAgent>,
+    agents: &Agents,
+) -> Result<Setup> {
     Ok(Setup {
         exe: lab::this_program()?,
         seed,
@@ -167,8 +166,8 @@ fn setup(seed: u64, command: Vec<String>, here: &Host) -> Result<Setup> {
         command,
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: serde_json::to_value(here)?,
-        remote_host: None,
-        agents: Agents::default(),
+        remote_host: agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>),
+        agents: agents.clone(),
         live: false,
     })
 }
@@ -186,16 +185,16 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
     })
 }
 
-/// Runs the measurement and reports its outcome.
+/// Runs the measurement, or continues an interrupted one unless it is to be a `fresh` one, and reports its outcome.
 fn measure(
     definition: &Definition,
     plan: &Plan,
     setup: &mut Setup,
-    fresh: Study,
-    earlier: Option<(StudyFolder, Study)>,
-    out: &OutArgs,
+    record: Study,
+    fresh: bool,
+    args: &OutArgs,
 ) -> Result<(ExitCode, Study)> {
-    let OutArgs { out, no_live, listen } = out;
+    let earlier = if fresh { None } else { unfinished(&args.out, &record) };
     let (folder, record) = match earlier {
         Some((folder, study)) => {
             tell(&format!(
@@ -207,8 +206,8 @@ fn measure(
         }
         None => {
             let time = Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-            let name = format!("{time}-{}-{}", fresh.name, fresh.effort.words());
-            (create(out, &name)?, fresh)
+            let name = format!("{time}-{}-{}", record.name, record.effort.words());
+            (create(&args.out, &name)?, record)
         }
     };
     let Some(lock) = Lock::take(folder.path())? else {
@@ -218,7 +217,7 @@ fn measure(
         );
     };
     folder.save(&record)?;
-    let mut teller = Teller::new(!no_live, live_metrics::start(*listen)?);
+    let mut teller = args.progress.teller()?;
     setup.live = teller.shows_ticks();
     let (study, outcome) = lab::study::run(definition, plan, setup, &folder, record, &mut teller)?;
     drop(teller);
