@@ -76,8 +76,7 @@ fn full() -> Sweep {
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
         time: Some(TIME),
-        until_settled: false,
-        margin: None,
+        ..Sweep::default()
     }
 }
 
@@ -87,8 +86,6 @@ fn quick() -> Sweep {
         repeats: 1,
         max_tolerance: 0.06,
         peak_tolerance: Some(0.1),
-        time: Some(TIME),
-        until_settled: false,
-        margin: None,
+        ..full()
     }
 }

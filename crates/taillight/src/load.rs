@@ -125,7 +125,9 @@ pub(crate) struct LocalTrial {
 
 pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
     let (options, setting, workload, typed) = match (args.on, &args.spec) {
-        (Some(on), _) => on.parts(),
+        (Some(WorkloadCommand { command, setting, workload, typed }), _) => {
+            (command, setting, workload, typed)
+        }
         (None, Some(file)) => {
             let spec = read(file)?;
             if args.process.json && !args.process.resolve {
@@ -372,7 +374,7 @@ mod tests {
     fn gates(line: &str) -> Result<Vec<GateCondition>, clap::Error> {
         let words = line.split_whitespace().map(|word| word.trim_matches('\''));
         let Command::Load(args) = Cli::try_parse_from(words)?.command else { panic!("{line}") };
-        Ok(args.on.unwrap().parts().0.gate)
+        Ok(args.on.unwrap().command.gate)
     }
 
     fn condition(text: &str) -> GateCondition {

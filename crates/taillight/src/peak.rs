@@ -37,17 +37,14 @@ struct Options {
 }
 
 pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (args, setting, workload, typed) = args.on.parts();
+    let WorkloadCommand { command: args, setting, workload, typed } = args.on;
     let target = args.target.chosen(&workload, &typed);
     let spec = setting.spec(&target, workload, None, &typed)?;
     let sweep = Sweep {
-        loads: Vec::new(),
         repeats: 1,
         max_tolerance: args.max_tolerance,
         peak_tolerance: Some(args.tolerance),
-        time: None,
-        until_settled: false,
-        margin: None,
+        ..Sweep::default()
     };
     let job = job::of_sweep((Kind::Peak, "peak"), vec![target], spec, &sweep, command, &setting);
     let finished = job::run(&job, &setting.result)?;

@@ -41,7 +41,7 @@ struct Options {
 }
 
 pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (args, setting, workload, typed) = args.on.parts();
+    let WorkloadCommand { command: args, setting, workload, typed } = args.on;
     let target = args.target.chosen(&workload, &typed);
     let mut spec = setting.spec(&target, workload, None, &typed)?;
     spec.probes = args.probe_args.probe.unwrap_or_default();
@@ -49,10 +49,7 @@ pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
         loads: rising(args.loads),
         repeats: args.repeats,
         max_tolerance: args.max_tolerance,
-        peak_tolerance: None,
-        time: None,
-        until_settled: false,
-        margin: None,
+        ..Sweep::default()
     };
     let job = job::of_sweep((Kind::Sweep, "sweep"), vec![target], spec, &sweep, command, &setting);
     let finished = job::run(&job, &setting.result)?;

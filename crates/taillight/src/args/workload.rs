@@ -20,15 +20,18 @@ impl Typed {
         self.0.ids().any(|id| id.as_str().replace('_', "-") == name && is_typed(id.as_str()))
     }
 
+    /// Whether this option was typed.
+    fn is(&self, arg: &Arg) -> bool {
+        self.has(&arg.get_id().as_str().replace('_', "-"))
+    }
+
     /// The first option of `command` that was typed.
     pub(crate) fn first_of<'a>(&self, command: &'a Command) -> Option<&'a str> {
-        command.get_arguments().filter_map(Arg::get_long).find(|name| self.has(name))
+        command.get_arguments().filter(|arg| self.is(arg)).find_map(Arg::get_long)
     }
 
     /// The options of `command` that were typed, by their ids and names, each as it could have been typed.
     pub(crate) fn words(&self, command: &Command) -> Vec<(String, String, Vec<String>)> {
-        let is_typed = |id: &str| self.has(&id.replace('_', "-"));
-        let typed = command.get_arguments().filter(|arg| is_typed(arg.get_id().as_str()));
         let words = |arg: &Arg| {
             let id = arg.get_id().as_str();
             let name = arg.get_long().unwrap_or(id);
@@ -36,13 +39,16 @@ impl Typed {
                 ArgAction::SetTrue => vec![format!("--{name}")],
                 ArgAction::Count => vec![format!("--{name}"); self.0.get_count(id).into()],
                 _ => {
-                    let raw = self.0.get_raw(id).into_iter().flatten();
-                    raw.map(|value| format!("--{name}={}", value.to_string_lossy())).collect()
+                    let word = |value: &std::ffi::OsStr| match value.to_string_lossy() {
+                        value if value.is_empty() && is_optional(arg) => format!("--{name}"),
+                        value => format!("--{name}={value}"),
+                    };
+                    self.0.get_raw(id).into_iter().flatten().map(word).collect()
                 }
             };
             (id.to_owned(), name.to_owned(), words)
         };
-        typed.map(words).collect()
+        command.get_arguments().filter(|arg| self.is(arg)).map(words).collect()
     }
 }
 
@@ -70,17 +76,10 @@ impl Args for Typed {
 /// A command and the workload that its first word names, with the options of both and of all measuring commands.
 #[derive(Debug)]
 pub(crate) struct WorkloadCommand<C> {
-    command: C,
-    setting: Setting,
-    workload: Workload,
-    typed: Typed,
-}
-
-impl<C> WorkloadCommand<C> {
-    /// The parts.
-    pub(crate) fn parts(self) -> (C, Setting, Workload, Typed) {
-        (self.command, self.setting, self.workload, self.typed)
-    }
+    pub(crate) command: C,
+    pub(crate) setting: Setting,
+    pub(crate) workload: Workload,
+    pub(crate) typed: Typed,
 }
 
 impl<C: Args> Subcommand for WorkloadCommand<C> {
@@ -144,8 +143,8 @@ fn choice() -> Arg {
 }
 
 /// The options of each workload.
-fn all() -> Vec<(&'static Kind, Command)> {
-    Kind::ALL.iter().map(|kind| (kind, kind.options(Command::new(kind.name)))).collect()
+fn all() -> impl Iterator<Item = Command> {
+    Kind::ALL.iter().map(|kind| kind.options(Command::new(kind.name)))
 }
 
 /// The same option with values of type text; the selected workload provides its default.
@@ -174,7 +173,7 @@ fn is_optional(option: &Arg) -> bool {
 impl Args for AnyWorkload {
     fn augment_args(command: Command) -> Command {
         let mut command = command.arg(choice());
-        for (_, workload) in all() {
+        for workload in all() {
             for option in workload.get_arguments() {
                 if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
                     command = command.arg(as_text(option));
@@ -191,16 +190,13 @@ impl Args for AnyWorkload {
 
 impl FromArgMatches for AnyWorkload {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
-        let all = all();
+        let typed = Typed::from_arg_matches(matches)?;
         let chosen = matches.get_one::<String>("workload").and_then(|name| Kind::named(name));
         let chosen = chosen.ok_or_else(|| Error::new(ErrorKind::MissingRequiredArgument))?;
-        let typed =
-            |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-        let own = all.iter().find(|(name, _)| *name == chosen).map(|(_, command)| command);
-        let is_own =
-            |arg: &&Arg| own.is_some_and(|own| own.get_arguments().any(|of| of.get_id() == arg.get_id()));
-        for (_, command) in all.iter().filter(|(name, _)| *name != chosen) {
-            let of_other = |arg: &&Arg| !is_own(arg) && typed(arg);
+        let own = chosen.options(Command::new("taillight compare").no_binary_name(true));
+        let is_own = |arg: &Arg| own.get_arguments().any(|of| of.get_id() == arg.get_id());
+        for command in all() {
+            let of_other = |arg: &&Arg| !is_own(arg) && typed.is(arg);
             if let Some(option) = command.get_arguments().find(of_other) {
                 let (long, other) = (option.get_long().unwrap_or_default(), command.get_name());
                 let text = format!(
@@ -209,20 +205,8 @@ impl FromArgMatches for AnyWorkload {
                 return Err(Error::raw(ErrorKind::ArgumentConflict, text));
             }
         }
-        let mut words = Vec::new();
-        for option in own.iter().flat_map(|own| own.get_arguments()).filter(typed) {
-            let long = option.get_long().unwrap_or_default();
-            if !option.get_action().takes_values() {
-                words.push(format!("--{long}"));
-                continue;
-            }
-            for value in matches.get_many::<String>(option.get_id().as_str()).into_iter().flatten() {
-                let is_left_out = value.is_empty() && is_optional(option);
-                words.push(if is_left_out { format!("--{long}") } else { format!("--{long}={value}") });
-            }
-        }
-        let command = chosen.options(Command::new("taillight compare").no_binary_name(true));
-        Ok(AnyWorkload(chosen.given(&command.try_get_matches_from(words)?)?))
+        let words = typed.words(&own).into_iter().flat_map(|(.., words)| words);
+        Ok(AnyWorkload(chosen.given(&own.try_get_matches_from(words)?)?))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
