@@ -152,7 +152,7 @@ fn row(of: &Judged) -> Vec<String> {
         [] => "too few results".into(),
         changes => changes.join("; "),
     };
-    let newest = of.points.last().map_or_else(String::new, |point| judge::value(point.value, &of.unit));
+    let newest = of.points.last().map_or_else(String::new, |point| judge::value(point.kept.value, &of.unit));
     vec![of.name.clone(), of.points.len().to_string(), newest, judge::value(of.level(), &of.unit), changes]
 }
 

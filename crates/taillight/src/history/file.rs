@@ -99,32 +99,23 @@ impl History {
 /// percentile, also windowed.
 pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> Entry {
     let mut figures = BTreeMap::new();
+    let mut keep = |name: String, unit, usable, n: usize, (value, low, high): (f64, f64, f64)| {
+        if value.is_finite() && low.is_finite() && high.is_finite() {
+            let n = u32::try_from(n).unwrap_or(u32::MAX);
+            figures.insert(name, Kept { value, low, high, usable, n, unit });
+        }
+    };
     for target in &experiment.targets {
         let name = &target.name;
         let spread = results::spread(target.max_throughput.iter().map(|max| max.reference_rps()));
         let steps = results::spread(target.max_throughput.iter().map(|max| max.high_rps));
         if let Some((low, high)) = spread.zip(steps) {
-            let n = target.max_throughput.len();
-            keep(
-                &mut figures,
-                format!("{name} maximum"),
-                (low.median, low.low, high.high),
-                true,
-                n,
-                Unit::Rps,
-            );
+            let figure = (low.median, low.low, high.high);
+            keep(format!("{name} maximum"), Unit::Rps, true, target.max_throughput.len(), figure);
         }
         if let Some(peak) = &target.peak {
-            let high = peak.high_rps.unwrap_or(peak.low_rps);
-            let n = peak.trials as usize;
-            keep(
-                &mut figures,
-                format!("{name} peak"),
-                (peak.low_rps, peak.low_rps, high),
-                true,
-                n,
-                Unit::Rps,
-            );
+            let figure = (peak.low_rps, peak.low_rps, peak.high_rps.unwrap_or(peak.low_rps));
+            keep(format!("{name} peak"), Unit::Rps, true, peak.trials as usize, figure);
         }
         let trials: Vec<&Trial> =
             experiment.trials_of(name).filter(|trial| trial.purpose != Purpose::MaxSearch).collect();
@@ -140,15 +131,8 @@ pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> Entry {
                     bounds.map_or((spread.low, spread.high), |bounds| (bounds.low_us, bounds.high_us));
                 let usable = bounds.is_none_or(|bounds| bounds.is_usable());
                 let figure = (spread.median, low.min(spread.median), high.max(spread.median));
-                let n = point.usable().count();
-                keep(
-                    &mut figures,
-                    format!("{name} at {load} {}", metric.words()),
-                    figure,
-                    usable,
-                    n,
-                    Unit::Micros,
-                );
+                let name = format!("{name} at {load} {}", metric.words());
+                keep(name, Unit::Micros, usable, point.usable().count(), figure);
             }
         }
     }
@@ -159,20 +143,6 @@ pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> Entry {
         created: experiment.created.clone(),
         machine: machine(&experiment.host),
         figures,
-    }
-}
-
-fn keep(
-    figures: &mut BTreeMap<String, Kept>,
-    name: String,
-    (value, low, high): (f64, f64, f64),
-    usable: bool,
-    n: usize,
-    unit: Unit,
-) {
-    if value.is_finite() && low.is_finite() && high.is_finite() {
-        figures
-            .insert(name, Kept { value, low, high, usable, n: u32::try_from(n).unwrap_or(u32::MAX), unit });
     }
 }
 

@@ -30,11 +30,8 @@ pub(super) struct Judged {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Dot {
     pub(super) commit: String,
-    pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) usable: bool,
-    pub(super) n: u32,
+    #[serde(flatten)]
+    pub(super) kept: Kept,
 }
 
 /// A change of the level.
@@ -84,17 +81,8 @@ fn judge_one(name: &str, points: &Points, level: f64) -> Judged {
             of_change(&change, &points[change.at].0.commit, unit)
         })
         .collect();
-    let points = points
-        .iter()
-        .map(|(entry, kept)| Dot {
-            commit: entry.commit.clone(),
-            value: kept.value,
-            low: kept.low,
-            high: kept.high,
-            usable: kept.usable,
-            n: kept.n,
-        })
-        .collect();
+    let dot = |(entry, kept): &(&Entry, &Kept)| Dot { commit: entry.commit.clone(), kept: **kept };
+    let points = points.iter().map(dot).collect();
     Judged { name: name.to_owned(), unit, points, changes }
 }
 
@@ -131,7 +119,7 @@ impl Judged {
         let starts: Vec<usize> = [0].into_iter().chain(self.changes.iter().map(|change| change.at)).collect();
         let ends = starts[1..].iter().copied().chain([self.points.len()]);
         let median = |from: usize, to: usize| {
-            let values: Vec<f64> = self.points[from..to].iter().map(|point| point.value).collect();
+            let values: Vec<f64> = self.points[from..to].iter().map(|point| point.kept.value).collect();
             stats::median(&values)
         };
         starts.iter().zip(ends).filter_map(|(&from, to)| Some((from, to - 1, median(from, to)?))).collect()

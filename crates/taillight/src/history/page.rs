@@ -14,12 +14,12 @@ fn figure(index: usize, of: &Judged) -> Figure {
     let at = |i: usize| X::Number((i + 1) as f64);
     let measured = of.points.iter().enumerate().map(|(i, point)| Point {
         x: at(i),
-        y: Some(point.value),
-        low: Some(point.low),
-        high: Some(point.high),
+        y: Some(point.kept.value),
+        low: Some(point.kept.low),
+        high: Some(point.kept.high),
         // More than enough for whiskers that are not dotted: they are bounds.
-        n: point.n.max(6),
-        valid: point.usable,
+        n: point.kept.n.max(6),
+        valid: point.kept.usable,
         note: Some(format!("commit {}", point.commit)),
         ..Point::default()
     });
