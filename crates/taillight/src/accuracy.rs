@@ -9,7 +9,6 @@ use clap::Args;
 use units::Nanos;
 
 use crate::selftest;
-use crate::terminal::tell;
 
 /// Compare the figures with the kernel's timestamps, with servers of known times and with other generators.
 ///
@@ -48,12 +47,7 @@ fn parse_window(text: &str) -> Result<Nanos, String> {
 pub(crate) fn run(args: &AccuracyArgs, command: Vec<String>) -> Result<ExitCode> {
     let found = ::accuracy::measure(&args.only, args.window, args.seed, command)?;
     selftest::print(args.json, args.tables.as_deref(), &found, Accuracy::report)?;
-    let missed = found.missed();
-    if missed > 0 {
-        tell(&format!("taillight: {missed} rows are outside of their bounds"));
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(selftest::code(found.missed(), "rows are outside of their bounds"))
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 mod social;
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::{DataSet, Population, Scaling, twitter_like};
+
+use crate::terminal::say;
 
 /// Make, convert and check data set files, for --data-set; make the users of a social network.
 #[derive(Args, Debug)]
@@ -59,11 +61,9 @@ pub(crate) fn run(args: &DataSetArgs) -> Result<()> {
 }
 
 fn write(set: &DataSet) -> Result<()> {
-    match set.write(io::stdout().lock()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => bail!("cannot write the data set: {error}"),
-        Ok(()) => Ok(()),
-    }
+    let mut text = Vec::new();
+    set.write(&mut text)?;
+    say(&String::from_utf8(text)?)
 }
 
 fn check(set: &DataSet, scale: Scaling) -> Result<()> {
@@ -72,7 +72,7 @@ fn check(set: &DataSet, scale: Scaling) -> Result<()> {
     let most = set.lines().iter().map(|line| line.popularity).fold(0.0, f64::max);
     let bytes: f64 = set.lines().iter().map(|l| f64::from(l.value_size) + f64::from(l.key_size)).sum();
     let copies = population.items() as f64 / set.lines().len() as f64;
-    crate::terminal::say(&format!(
+    say(&format!(
         "{} lines, {} items at {scale}, {:.2} GB of keys and values; mean value {:.2} B; the first copy's most popular \
          line draws {:.3} % of that copy's requests\n",
         set.lines().len(),

@@ -11,11 +11,6 @@ const FAILED: u8 = 99;
 /// Source: EX_TEMPFAIL of `sysexits.h`, "temporary failure; user is invited to retry".
 pub(crate) const NOT_MEASURABLE: u8 = 75;
 
-/// Says each of `failures` on standard error; the exit code is 99 if there is any.
-pub(crate) fn code(failures: &[String]) -> ExitCode {
-    judge(failures, &[])
-}
-
 /// Prints each of `failures` and each `unknown` condition on standard error. The exit code is 99 if there is a failure, and 75 if a
 /// condition is unknown.
 pub(crate) fn judge(failures: &[String], unknown: &[String]) -> ExitCode {

@@ -71,10 +71,10 @@ pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
         MoviesCommand::Up(args) => up::run(args).map(success),
         MoviesCommand::Status(args) => status::run(args),
         MoviesCommand::Analytics(args) => analytics::run(args).map(success),
-        MoviesCommand::Kill(args) => fault::run(args, fault::Fault::Kill).map(success),
-        MoviesCommand::Freeze(args) => fault::run(args, fault::Fault::Freeze).map(success),
-        MoviesCommand::Thaw(args) => fault::run(args, fault::Fault::Thaw).map(success),
-        MoviesCommand::Restart(args) => fault::run(args, fault::Fault::Restart).map(success),
+        MoviesCommand::Kill(args) => fault::run(args, fault::KILL).map(success),
+        MoviesCommand::Freeze(args) => fault::run(args, fault::FREEZE).map(success),
+        MoviesCommand::Thaw(args) => fault::run(args, fault::THAW).map(success),
+        MoviesCommand::Restart(args) => fault::run(args, fault::RESTART).map(success),
         MoviesCommand::Down(args) => down::run(args).map(success),
     }
 }

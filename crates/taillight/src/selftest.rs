@@ -99,12 +99,7 @@ fn calibration(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let run = CalibrationRun { seed: args.seed, comparisons, budget, simulated, command };
     let found = ::accuracy::calibration(&run, tell)?;
     print(args.json, args.tables.as_deref(), &found, Calibration::report)?;
-    let failures = found.failures();
-    if failures > 0 {
-        tell(&format!("taillight: {failures} of the cases miss their bars"));
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(code(found.failures(), "of the cases miss their bars"))
 }
 
 fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
@@ -112,12 +107,16 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     let run = FaultRun { seed: args.seed, doses: *doses, only: only.clone(), command };
     let found = ::accuracy::faults(&run, tell)?;
     print(args.json, args.tables.as_deref(), &found, Faults::report)?;
-    let failures = found.failures();
-    if failures > 0 {
-        tell(&format!("taillight: {failures} of {} verdicts are false", found.doses()));
-        return Ok(ExitCode::FAILURE);
+    Ok(code(found.failures(), &format!("of {} verdicts are false", found.doses())))
+}
+
+/// The exit code of a check with this number of failures, which are told with `words`.
+pub(crate) fn code(failures: usize, words: &str) -> ExitCode {
+    if failures == 0 {
+        return ExitCode::SUCCESS;
     }
-    Ok(ExitCode::SUCCESS)
+    tell(&format!("taillight: {failures} {words}"));
+    ExitCode::FAILURE
 }
 
 /// Prints findings as JSON or as text, and writes their tables to a file on request.

@@ -5,13 +5,12 @@ mod around;
 mod video_server;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::Gap;
 use lab::TargetName;
+use launch::Interrupt;
 use reactor::{Address, Epoll, Reactor, pin_to};
 use reference_servers::Stalls;
 use reference_servers::null::{Dialect, NullServer, Service};
@@ -204,13 +203,10 @@ fn serve_null(args: &NullArgs) -> Result<()> {
         (ServiceTime::None, Some(_)) => Service::Queue { time: Gap::Constant(0.0), stalls, seed: args.seed },
         (ServiceTime::Drawn(time), _) => Service::Queue { time, stalls, seed: args.seed },
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let interrupt = Interrupt::on_signals()?;
     let mut server = NullServer::new(dialect, service, args.spin).delayed(args.delay.unwrap_or_default());
     println!("null server ready on {address}");
-    while !stop.load(Ordering::Relaxed) {
+    while interrupt.cause().is_none() {
         server.step(&mut reactor)?;
     }
     eprintln!("null server stopped after {} requests", server.served());

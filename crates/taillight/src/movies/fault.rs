@@ -26,36 +26,15 @@ pub(super) struct ServiceArgs {
     service: String,
 }
 
-/// What happens to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    Kill,
-    Freeze,
-    Thaw,
-    Restart,
-}
+/// A signal to a service, and its effect in words.
+pub(super) type Fault = (Signal, &'static str);
 
-impl Fault {
-    fn signal(self) -> Signal {
-        match self {
-            Fault::Kill => Signal::KILL,
-            Fault::Freeze => Signal::STOP,
-            Fault::Thaw => Signal::CONT,
-            Fault::Restart => Signal::TERM,
-        }
-    }
+pub(super) const KILL: Fault = (Signal::KILL, "was killed; `up` starts it again");
+pub(super) const FREEZE: Fault = (Signal::STOP, "is frozen, until `taillight movies thaw`");
+pub(super) const THAW: Fault = (Signal::CONT, "continues");
+pub(super) const RESTART: Fault = (Signal::TERM, "was told to end");
 
-    fn done(self) -> &'static str {
-        match self {
-            Fault::Kill => "was killed; `up` starts it again",
-            Fault::Freeze => "is frozen, until `taillight movies thaw`",
-            Fault::Thaw => "continues",
-            Fault::Restart => "was told to end",
-        }
-    }
-}
-
-pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<()> {
+pub(super) fn run(args: &ServiceArgs, (fault, done): Fault) -> Result<()> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
     let state = kept.read()?.filter(|state| kept.runs() && state.phase == Phase::Ready);
@@ -72,10 +51,9 @@ pub(super) fn run(args: &ServiceArgs, fault: Fault) -> Result<()> {
             say(&format!("{} does not run\n", row.label()))?;
             continue;
         };
-        signal(pid, fault.signal())
-            .with_context(|| format!("cannot signal {}, process {}", row.label(), row.pid))?;
-        say(&format!("{} {}\n", row.label(), fault.done()))?;
-        if fault == Fault::Restart {
+        signal(pid, fault).with_context(|| format!("cannot signal {}, process {}", row.label(), row.pid))?;
+        say(&format!("{} {}\n", row.label(), done))?;
+        if fault == Signal::TERM {
             let took = await_other(&kept, row)?;
             say(&format!("{} is ready again, after {:.1} s\n", row.label(), took.as_secs_f64()))?;
         }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use app::App;
 use clap::{Args, Command};
-use lab::{Restart, Server, ServerOptions, TargetName};
+use lab::{Server, ServerOptions, TargetName};
 use launch::{Form, Interrupt};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::args::Typed;
 use crate::movies::build;
 use crate::shown::make_data;
+use crate::terminal::say_json;
 
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -142,45 +143,23 @@ fn ready(server: &Server, app: Option<&App>) -> String {
     named.fold(first, |line, (listen, address)| format!("{line}; {} on {address}", listen.name))
 }
 
-/// How long restarts took, as JSON.
-#[derive(Serialize)]
-struct Restarts {
-    server: String,
-    form: String,
-    instances: usize,
-    /// The median of all. Units: s.
-    median_restart_s: f64,
-    restarts: Vec<Halves>,
-}
-
-#[derive(Serialize)]
-struct Halves {
-    stop_s: f64,
-    start_s: f64,
-}
-
 fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool) -> Result<()> {
     let measured = lab::restart_times(name, options, times)?;
     let whole: Vec<f64> = measured.iter().map(|restart| restart.whole().as_secs_f64()).collect();
     let median_restart_s = stats::median(&whole).unwrap_or_default();
-    let halves = |restart: &Restart| Halves {
-        stop_s: restart.stop.as_secs_f64(),
-        start_s: restart.start.as_secs_f64(),
-    };
+    let halves = measured.iter().map(|restart| (restart.stop.as_secs_f64(), restart.start.as_secs_f64()));
     if json {
-        let all = Restarts {
-            server: name.to_string(),
-            form: options.form.to_string(),
-            instances: options.instances,
-            median_restart_s,
-            restarts: measured.iter().map(halves).collect(),
-        };
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
+        let restarts = halves.map(|(stop_s, start_s)| json!({ "stop_s": stop_s, "start_s": start_s }));
+        return say_json(&json!({
+            "server": name.to_string(),
+            "form": options.form.to_string(),
+            "instances": options.instances,
+            "median_restart_s": median_restart_s,
+            "restarts": restarts.collect::<Vec<_>>(),
+        }));
     }
-    for (i, restart) in measured.iter().map(halves).enumerate() {
-        let whole = restart.stop_s + restart.start_s;
-        println!("{:>5}: {whole:.3} s (stop {:.3} s, start {:.3} s)", i + 1, restart.stop_s, restart.start_s);
+    for (i, (stop, start)) in halves.enumerate() {
+        println!("{:>5}: {:.3} s (stop {stop:.3} s, start {start:.3} s)", i + 1, stop + start);
     }
     println!("restart of {name}, {}: {median_restart_s:.3} s (median of {times})", options.form);
     Ok(())
