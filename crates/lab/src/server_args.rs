@@ -1,6 +1,6 @@
 //! The servers under test, as the command line names them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
@@ -217,23 +217,35 @@ impl ServerArgs {
 
     /// Notes for the reader on the machines that ran the servers of these targets and the generators.
     pub fn notes(&self, targets: &[TargetName], placement: &Placement, generated_here: bool) -> Vec<String> {
-        let mut notes = notes(targets, placement);
         let services = self.services(targets);
-        let served_elsewhere =
-            !services.is_empty() && services.iter().all(|(_, placement)| placement.agent.is_some());
-        if served_elsewhere || !generated_here {
-            // The sharing of processors on one machine is irrelevant here.
-            notes.retain(|note| *note != placement.note());
+        let mut by_agent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, placement) in &services {
+            if let Some(agent) = &placement.agent {
+                by_agent.entry(agent).or_default().push(name);
+            }
         }
-        let agents: BTreeSet<&str> =
-            services.iter().filter_map(|(_, placement)| placement.agent.as_deref()).collect();
-        for agent in agents {
-            let is_there = |placement: &app::Placement| placement.agent.as_deref() == Some(agent);
-            let there: Vec<&str> = services
-                .iter()
-                .filter(|(_, placement)| is_there(placement))
-                .map(|(name, _)| &name[..])
-                .collect();
+        let served_here = services.is_empty() || services.iter().any(|(_, place)| place.agent.is_none());
+        let external = targets.iter().filter(|target| target.is_external()).count();
+        let mut notes = Vec::new();
+        // The sharing of processors on one machine is irrelevant to several.
+        if external < targets.len() && served_here && generated_here {
+            notes.push(placement.note());
+        }
+        if external > 0 {
+            notes.push(
+                "A server that already ran was measured as it was: this program neither pinned nor flushed it, and \
+                 it may share cores with the generator."
+                    .into(),
+            );
+        }
+        if targets.len() > 1 {
+            notes.push(
+                "All servers ran throughout; only one was under load at a time while the others slept. Loads are \
+                 shares of the smaller maximum in each block, so that all are offered the same."
+                    .into(),
+            );
+        }
+        for (agent, there) in by_agent {
             let who = if there.len() == services.len() { "The server".into() } else { there.join(", ") };
             notes.push(format!("{who} ran on another machine, started by the agent at {agent}."));
         }
@@ -241,36 +253,33 @@ impl ServerArgs {
             notes.push(format!("Knobs of that machine: {}.", self.server_knob.join(", ")));
         }
         if self.target.instances > 1 {
+            let has_keys = !targets.iter().all(|target| crate::refuses(target, "cache"));
             notes.push(format!(
                 "{} instances shared threads, memory and processors{}.",
                 self.target.instances,
-                if targets.iter().all(|target| crate::refuses(target, "cache")) {
-                    ""
-                } else {
-                    "; keys were spread over them by consistent hashing"
-                }
+                if has_keys { "; keys were spread over them by consistent hashing" } else { "" }
             ));
         }
-        let forms: Vec<(&str, Form)> =
-            services.iter().map(|(name, placement)| (&name[..], placement.form)).collect();
-        notes.extend(match forms.first() {
-            None | Some((_, Form::Bare)) if forms.iter().all(|(_, form)| *form == Form::Bare) => None,
-            Some((_, first)) if forms.iter().all(|(_, form)| form == first) => Some(match first {
-                Form::Bridged => "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
+        let mut forms: Vec<Form> = services.iter().map(|(_, placement)| placement.form).collect();
+        forms.dedup();
+        match forms[..] {
+            [] | [Form::Bare] => {}
+            [Form::Bridged] => notes.push(
+                "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
                     .into(),
-                form => format!(
-                    "The server ran in a container of {form} behind a bridge and a veth; compare with --form bridged, \
-                     which differs by the container alone."
-                ),
-            }),
+            ),
+            [form] => notes.push(format!(
+                "The server ran in a container of {form} behind a bridge and a veth; compare with --form bridged, \
+                 which differs by the container alone."
+            )),
             _ => {
-                let each: Vec<String> = forms.iter().map(|(name, form)| format!("{name} {form}")).collect();
-                Some(format!(
+                let each = services.iter().map(|(name, placement)| format!("{name} {}", placement.form));
+                notes.push(format!(
                     "Services ran in different forms: {}. Those that are not bare are reached over a bridge and a veth.",
-                    each.join(", ")
-                ))
+                    each.collect::<Vec<_>>().join(", ")
+                ));
             }
-        });
+        }
         notes
     }
 }
@@ -280,30 +289,6 @@ fn service_of(setting: &str) -> Option<&str> {
     setting.split('=').next()?.split_once('.').map(|(service, _)| service)
 }
 
-/// Notes for the reader on the machines that ran the servers, for every isolation form.
-fn notes(targets: &[TargetName], placement: &Placement) -> Vec<String> {
-    let external = targets.iter().filter(|target| target.is_external()).count();
-    let mut notes = Vec::new();
-    if external < targets.len() {
-        notes.push(placement.note());
-    }
-    if external > 0 {
-        notes.push(
-            "A server that already ran was measured as it was: this program neither pinned nor flushed it, and \
-             it may share cores with the generator."
-                .into(),
-        );
-    }
-    if targets.len() > 1 {
-        notes.push(
-            "All servers ran throughout; only one was under load at a time while the others slept. Loads are \
-             shares of the smaller maximum in each block, so that all are offered the same."
-                .into(),
-        );
-    }
-    notes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,7 +296,7 @@ mod tests {
     fn notes_of(targets: &[&str], server: &[usize], generator: &[usize]) -> String {
         let targets: Vec<TargetName> = targets.iter().map(|text| text.parse().unwrap()).collect();
         let placement = Placement { server: server.to_vec(), generator: generator.to_vec() };
-        notes(&targets, &placement).join("\n")
+        ServerArgs::default().notes(&targets, &placement, true).join("\n")
     }
 
     #[test]

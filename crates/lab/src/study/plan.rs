@@ -8,7 +8,7 @@ use spec::{Load, Spec};
 use units::Rate;
 
 pub(super) use candidate::resolve;
-use candidate::{Candidate, candidates, chosen, first_candidate, owner, reason_against, second_candidate};
+use candidate::{Candidate, candidate, candidates, chosen, owner, reason_against};
 
 use super::facts::Facts;
 use super::variant::SeriesDef;
@@ -62,8 +62,8 @@ impl Plan {
         let places = study.axis.places(effort);
         for series in study.series.iter().filter(|series| chosen(study, effort, series)) {
             for (first, second) in places.iter().flat_map(|a| places.iter().map(move |b| (a, b))) {
-                let one = first_candidate(study, effort, series, first)?;
-                let two = second_candidate(study, effort, series, second)?;
+                let one = candidate(study, effort, series, first, false)?;
+                let two = candidate(study, effort, series, second, true)?;
                 if let Some(reason) = reason_against(&one, facts)?.or(reason_against(&two, facts)?) {
                     self.skip(&one, reason, places.len());
                     continue;
@@ -89,7 +89,7 @@ impl Plan {
             None => self.points.iter().any(|point| point.series == series.name),
         };
         for series in study.series.iter().filter(of).collect::<Vec<_>>() {
-            let candidate = first_candidate(study, effort, series, place)?;
+            let candidate = candidate(study, effort, series, place, false)?;
             if reason_against(&candidate, facts)?.is_some() {
                 continue;
             }

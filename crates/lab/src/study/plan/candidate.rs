@@ -43,9 +43,9 @@ pub(super) fn candidates(study: &Definition, effort: Effort) -> Result<Vec<Candi
     let mut all = Vec::new();
     for series in study.series.iter().filter(|series| chosen(study, effort, series)) {
         for place in study.axis.places(effort) {
-            all.push(first_candidate(study, effort, series, place)?);
+            all.push(candidate(study, effort, series, place, false)?);
             if study.kind == StudyKind::Colocation {
-                all.push(second_candidate(study, effort, series, place)?);
+                all.push(candidate(study, effort, series, place, true)?);
             }
         }
     }
@@ -58,36 +58,21 @@ pub(super) fn chosen(study: &Definition, effort: Effort, series: &SeriesDef) -> 
     chosen.is_empty() || chosen.contains(&series.name)
 }
 
-pub(super) fn first_candidate(
+/// What a place of a series is, of the first or the second service of a study of two.
+///
+/// A second service of another kind of workload drops the workload of the experiment.
+pub(super) fn candidate(
     study: &Definition,
     effort: Effort,
     series: &SeriesDef,
     place: &AxisPoint,
+    is_second: bool,
 ) -> Result<Candidate, DefinitionError> {
-    let of_effort = &study.effort(effort).set;
-    candidate_of(study, effort, (series, &Table::new(), &series.set, of_effort), place)
-}
-
-/// The second service of a study of two.
-pub(super) fn second_candidate(
-    study: &Definition,
-    effort: Effort,
-    series: &SeriesDef,
-    place: &AxisPoint,
-) -> Result<Candidate, DefinitionError> {
-    let of_effort = study.effort(effort);
-    let of_effort = of_effort.set_second.as_ref().unwrap_or(&of_effort.set);
-    candidate_of(study, effort, (series, &study.second, &series.set_second, of_effort), place)
-}
-
-/// `base` overrides the study's experiment, `set` holds the changes of the series, and `of_effort` those of the effort.
-/// If `base` has another kind of workload, the experiment's workload is dropped.
-fn candidate_of(
-    study: &Definition,
-    effort: Effort,
-    (series, base, set, of_effort): (&SeriesDef, &Table, &Table, &Table),
-    place: &AxisPoint,
-) -> Result<Candidate, DefinitionError> {
+    let (of_effort, nothing) = (study.effort(effort), Table::new());
+    let (base, set, of_effort) = match is_second {
+        false => (&nothing, &series.set, &of_effort.set),
+        true => (&study.second, &series.set_second, of_effort.set_second.as_ref().unwrap_or(&of_effort.set)),
+    };
     let mut table = study.base.clone();
     if base.get("workload").is_some_and(|workload| workload.get("kind").is_some()) {
         table.remove("workload");
@@ -143,7 +128,7 @@ pub(super) fn owner(
     })?;
     let place = study.axis.place(effort, &x);
     let place = place.ok_or_else(|| DefinitionError(format!("load.of: no run measures at {x}")))?;
-    first_candidate(study, effort, series, place).map(Some)
+    candidate(study, effort, series, place, false).map(Some)
 }
 
 /// Why a candidate cannot be measured here; `None`: it can.
