@@ -49,17 +49,16 @@ impl super::Offered for Offered {
 
     fn arrivals(&self, rate: Option<Rate>) -> Result<Option<Arrivals>> {
         let Some(replay) = &self.config.replay else { return Ok(None) };
-        let is_timed = replay.requests().header().is_timed;
-        let factor = match rate {
-            Some(rate) => rate.rps() / replay.mean_rps(),
-            None if is_timed => self.options.replay.speed.factor(),
-            None => bail!(
+        let header = replay.requests().header();
+        if rate.is_none() && !header.is_timed {
+            bail!(
                 "--trace: {} has no times; give the mean rate with --rate, such as --rate 50k",
-                replay.requests().header().name
-            ),
-        };
+                header.name
+            );
+        }
+        let speed = speed(replay, &self.options.replay, rate);
         let replay: Arc<dyn dist::Recorded> = Arc::clone(replay) as _;
-        Ok(Some(Arrivals::replay(replay, factor)))
+        Ok(Some(Arrivals::replay(replay, speed)))
     }
 
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
@@ -118,7 +117,11 @@ fn config(cache: &workload::Cache, spec: &Spec, servers: Option<Vec<Server>>) ->
     let default = CacheConfig::default();
     let data_set = listed(cache)?;
     let replay = recorded(&cache.replay)?;
+    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate) } else { None };
+    // A trace without times tells no speed.
+    let timed = replay.as_ref().filter(|replay| replay.requests().header().is_timed);
     let config = CacheConfig {
+        replay_speed: timed.map_or(1.0, |replay| speed(replay, &cache.replay, rate)),
         keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
         key_prefix: cache.key_prefix.clone(),
         // The numbers of a trace's keys have 64 bits, which decimal digits would make longer than most keys are.
@@ -150,6 +153,11 @@ fn recorded(asked: &Replay) -> Result<Option<Arc<replay::Replay>>> {
     let Some(file) = &asked.trace else { return Ok(None) };
     let requests = replay::open(file, &mut |_| true)?;
     Ok(Some(Arc::new(replay::Replay::new(Arc::new(requests), &selected(asked))?)))
+}
+
+/// How many times as fast as it was recorded a trace is replayed.
+fn speed(replay: &replay::Replay, asked: &Replay, rate: Option<Rate>) -> f64 {
+    rate.map_or(asked.speed.factor(), |rate| rate.rps() / replay.mean_rps())
 }
 
 /// The part of a trace that these options select.
@@ -327,6 +335,28 @@ fn evicted(recording: &Recording, policy: FillPolicy, config: &CacheConfig) -> O
 mod tests {
     use super::*;
     use crate::config;
+
+    #[test]
+    fn items_of_a_trace_expire_at_the_speed_of_its_requests() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |text: &str, options: Replay, load: spec::Load, expect: f64| {
+            let file = folder.path().join(text.len().to_string());
+            fs::write(&file, text).unwrap();
+            let replay = Replay { trace: Some(file), ..options };
+            let options = workload::Cache { replay, ..Default::default() };
+            let spec = spec::Spec { load, ..Default::default() };
+            let speed = offered(&options, &spec, None).unwrap().config.replay_speed;
+            assert!((speed / expect - 1.0).abs() < 1e-9, "{speed} {text}");
+        };
+        // Two requests a second on average.
+        let timed = "ts=1.0 gid=1 type=item_get key=b status=found size=9\n\
+                     ts=1.5 gid=2 type=item_store key=a status=stored cmd=set ttl=60 clsid=1 cfd=26 size=3\n";
+        let rate = |text: &str| spec::Load::Rate(text.parse().unwrap());
+        check(timed, Replay::default(), spec::Load::Trace, 1.0);
+        check(timed, Replay { speed: "4x".parse().unwrap(), ..Replay::default() }, spec::Load::Trace, 4.0);
+        check(timed, Replay::default(), rate("6"), 3.0);
+        check("key,op,size,ttl\na,GET,9,0\na,SET,9,60\n", Replay::default(), rate("6"), 1.0);
+    }
 
     #[test]
     fn each_thread_of_the_generator_reaches_each_of_the_server() {

@@ -33,6 +33,8 @@ pub struct CacheConfig {
     /// The requests of a trace. They replace data set, popularity, mix and expiry; `key_size` and `value_size` are those
     /// of keys and values whose length the trace does not tell.
     pub replay: Option<Arc<Replay>>,
+    /// How many times as fast as it was recorded it is replayed, so that its items expire as many times as soon.
+    pub replay_speed: f64,
     /// The shares of the operations.
     pub mix: Mix,
     /// How the operations are written.
@@ -71,6 +73,7 @@ impl Default for CacheConfig {
             data_set: None,
             popularity: Popularity::Uniform,
             replay: None,
+            replay_speed: 1.0,
             mix: Mix::default(),
             protocol: Protocol::Ascii,
             login: None,

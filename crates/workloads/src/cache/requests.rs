@@ -11,7 +11,7 @@ use crate::cache::items::PIECE;
 use crate::cache::job::Step;
 use crate::cache::picker::Picker;
 use crate::cache::{
-    CacheConfig, ConfigError, Expiry, Items, Job, Kind, OnMiss, Operation, Placement, Protocol, expiry,
+    CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Placement, Protocol, expiry,
 };
 use openloop::Parts;
 
@@ -411,8 +411,7 @@ impl Cache {
     #[inline]
     pub(super) fn expiry(&self, job: &Job) -> i32 {
         if let Some(replay) = self.items.replay() {
-            // Longer spans would be read as moments.
-            return replay.record(job.n).ttl_s.min(Expiry::MAX as u32) as i32;
+            return expiry::replayed(replay.record(job.n).ttl_s, self.config.replay_speed);
         }
         expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
     }

@@ -274,6 +274,9 @@ fn a_trace_brings_keys_operations_sizes_and_expiry() {
             "a".into(),
         ]
     );
+    let twice_as_fast =
+        CacheConfig { replay_speed: 2.0, ..of_trace(TRACE, &replay::Select::default(), Protocol::Ascii) };
+    assert_eq!(replayed(&twice_as_fast, 5).0[1], format!("set {a} 0 30 2"));
     // The most frequent operation first.
     assert_eq!(cache.names(), ["set", "get", "delete"]);
     assert_eq!((cache.counts.stand_ins, cache.counts.recorded), (1, 5));
