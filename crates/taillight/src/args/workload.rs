@@ -85,8 +85,9 @@ pub(crate) struct WorkloadCommand<C> {
 impl<C: Args> Subcommand for WorkloadCommand<C> {
     fn augment_subcommands(command: Command) -> Command {
         let add = |command: Command, kind: &Kind| {
-            let of_kind = Command::new(kind.name).about(about(kind));
-            command.subcommand(kind.options(Setting::augment_args(C::augment_args(of_kind))))
+            let of_kind = kind.options(Setting::augment_args(C::augment_args(Command::new(kind.name))));
+            // Last, since each type of options leaves its own comment as the description.
+            command.subcommand(of_kind.about(about(kind)).long_about(None))
         };
         Kind::ALL.iter().fold(command, add)
     }
@@ -232,6 +233,17 @@ mod tests {
     fn parsed(line: &str) -> Result<Both, Error> {
         let command = Both::augment_args(Command::new("x").no_binary_name(true));
         Both::from_arg_matches(&command.try_get_matches_from(line.split_whitespace())?)
+    }
+
+    #[test]
+    fn the_help_of_a_workload_begins_with_its_description() {
+        let load = WorkloadCommand::<crate::job::TargetArg>::augment_subcommands(Command::new("load"));
+        for kind in Kind::ALL {
+            let command = load.find_subcommand(kind.name).unwrap();
+            let shown =
+                [command.get_about(), command.get_long_about()].map(|text| text.map(ToString::to_string));
+            assert_eq!(shown, [Some(about(kind).to_owned()), None]);
+        }
     }
 
     #[test]
