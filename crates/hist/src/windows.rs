@@ -206,11 +206,6 @@ impl Windows {
         found
     }
 
-    /// All samples of the windows that are not marked: the raw distribution while the host disturbed nothing.
-    pub fn unmarked(&self) -> Latency {
-        self.samples(WindowSelection::Unmarked)
-    }
-
     /// All samples of the windows that are kept.
     pub fn samples(&self, kept: WindowSelection) -> Latency {
         latency(self.kept(self, kept).flat_map(Sparse::values))

@@ -110,26 +110,19 @@ impl SocialConfig {
         Nanos(self.limits.of(operation).0.saturating_mul(TIMEOUT_LIMITS))
     }
 
-    /// How long a session lasts on average, if all is answered at once.
-    pub fn session_length(&self, draw: &Draw) -> Nanos {
-        // One think time between two operations: the login follows a new user, the logout the operations between.
-        Nanos((self.think.0 as f64 * (draw.middle() + 1.0 + draw.new_users())) as u64)
-    }
-
-    /// How many users are logged in at once, on average, if all is answered at once.
-    pub fn mean_live(&self, draw: &Draw) -> f64 {
-        match self.population {
-            Some(population) => f64::from(population),
-            None => self.users_per_s * self.session_length(draw).as_secs_f64(),
-        }
-    }
-
     /// Whether there are users enough for `threads` threads on each of `processes` generators, which share them out.
     ///
     /// Errors: more would be logged in at once than there are, with the numbers.
     pub fn check_users(&self, draw: &Draw, processes: u32, threads: u32) -> Result<(), ParseError> {
         let of_process = f64::from(threads.max(1));
-        let (mean, threads) = (self.mean_live(draw), of_process * f64::from(processes.max(1)));
+        let threads = of_process * f64::from(processes.max(1));
+        // How many are logged in at once, on average, if all is answered at once. One think time lies between two operations: the
+        // login follows a new user, the logout the operations between.
+        let thoughts = draw.middle() + 1.0 + draw.new_users();
+        let mean = match self.population {
+            Some(population) => f64::from(population),
+            None => self.users_per_s * self.think.as_secs_f64() * thoughts,
+        };
         let own = (f64::from(self.users) / threads).floor();
         let most = match self.population {
             // The population of this generator.
