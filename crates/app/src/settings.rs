@@ -18,7 +18,7 @@ pub struct Setting {
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Its default, as text; without one the setting is absent, `none` in templates.
-    pub default: Option<Default>,
+    pub default: Option<Value>,
     /// The least number or size.
     pub min: Option<u64>,
     /// The greatest number or size.
@@ -44,31 +44,8 @@ pub enum Kind {
     Text,
 }
 
-/// A default as TOML has it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Default {
-    /// `true`.
-    Bool(bool),
-    /// `7`.
-    Integer(u64),
-    /// `"off"`.
-    Text(String),
-}
-
-impl fmt::Display for Default {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Default::Bool(true) => f.write_str("on"),
-            Default::Bool(false) => f.write_str("off"),
-            Default::Integer(number) => number.fmt(f),
-            Default::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-/// The value of a setting, as templates see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The value of a setting, as templates see it; of a default, as TOML has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// It is absent.
@@ -130,7 +107,7 @@ impl Setting {
 
     /// Its default value.
     pub(crate) fn usual(&self) -> Result<Value, String> {
-        self.default.as_ref().map_or(Ok(Value::Absent), |text| self.read(&text.to_string()))
+        self.default.as_ref().map_or(Ok(Value::Absent), |usual| self.read(&usual.to_string()))
     }
 
     /// The values allowed after its name.
