@@ -13,8 +13,8 @@ use crate::{Error, Running, counters, template, thrift};
 const FILL: Duration = Duration::from_secs(1800);
 
 impl Running {
-    /// The seat of an instance that runs.
-    fn seat<'a>(&'a self, started: &'a Started, number: usize) -> Seat<'a> {
+    /// The seat of an instance.
+    pub(crate) fn seat<'a>(&'a self, started: &'a Started, number: usize) -> Seat<'a> {
         let service = &self.plan.app().services[started.at];
         let whole = self.plan.placement(&service.name).expect("it has one");
         let folder = started.folders.get(number);

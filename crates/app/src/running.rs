@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use launch::{Form, Instance, OwnFolder, PlaceRequest, Places, Restart};
 
-use crate::context::Seat;
 use crate::description::{Listen, Need, Seeded, Service, Store, Workload};
 use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
@@ -17,16 +16,6 @@ use crate::seed::{self, Making, Seed};
 use crate::{Error, filling, reach};
 
 mod revive;
-
-/// Hint for a service without files to serve.
-const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
-
-/// The same for a service that computes videos.
-const VIDEOS: &str =
-    "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
-
-/// The same for a service whose store holds users' data.
-const PEOPLE: &str = "name the users of a social network by --users 1k";
 
 /// A running application. Dropping it ends all of its processes and removes the files that they wrote.
 pub struct Running {
@@ -205,32 +194,25 @@ impl Running {
     fn start_here(&mut self, at: usize, tell: TellStart<'_>) -> Result<(), Error> {
         let mut number = 0;
         while let Part::Here(started) = &self.parts[at] {
-            let service = self.plan.app().services[started.at].clone();
-            let whole = self.plan.placement(&service.name).expect("it has one").clone();
-            if number == whole.instances.max(1) {
+            let service = &self.plan.app().services[started.at];
+            if number == self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)) {
                 break;
             }
             if !tell(&Starting::Begun { service: &service.name, instance: number }) {
                 return Err(Error::Stopped);
             }
             let begun = Instant::now();
-            let seat = Seat {
-                service: &service,
-                found: &started.found,
-                placement: whole.of_instance(number),
-                number,
-                folder: started.folders.get(number),
-            };
-            let seed = self.seeded(&service);
+            let seat = self.seat(started, number);
+            let seed = self.seeded(service);
             let prepare = started.prepared <= number && seed.is_none();
             let mut is_fresh = true;
             if let (Some((seed, _, seeded)), Some(folder)) = (seed, seat.folder) {
                 is_fresh = match &self.plan.kept {
                     Some(kept) => {
                         let kept = kept.join(format!("{}-{number}", service.name));
-                        seed.restore_once(&service, seeded, &kept, folder.path())?
+                        seed.restore_once(service, seeded, &kept, folder.path())?
                     }
-                    None => seed.restore(&service, seeded, folder.path()).map(|()| true)?,
+                    None => seed.restore(service, seeded, folder.path()).map(|()| true)?,
                 };
             }
             let (instance, addresses, configuration) =
@@ -546,32 +528,35 @@ impl RunningService<'_> {
 /// Checks that a service can be started with its placement.
 fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Error> {
     let form = placement.form.to_string();
+    let unfit = |problem| Err(Error::Unfit { service: service.name.clone(), problem });
     if !service.forms.is_empty() && !service.forms.contains(&form) {
         let problem =
             format!("it does not run in the form {form}; use --form {}", service.forms.join(" or "));
-        return Err(Error::Unfit { service: service.name.clone(), problem });
+        return unfit(problem);
     }
     if let (Some(ip), true) = (placement.listen, placement.form != Form::Bare) {
         let problem =
             format!("in the form {form} it has an address of its own, and not {ip}; leave its listen out");
-        return Err(Error::Unfit { service: service.name.clone(), problem });
+        return unfit(problem);
     }
-    if plan.files.is_none() && service.needs.contains(&Need::Files) {
-        return Err(Error::NothingToServe { service: service.name.clone(), remedy: FILES });
-    }
-    if plan.videos.is_none() && service.needs.contains(&Need::Videos) {
-        return Err(Error::NothingToServe { service: service.name.clone(), remedy: VIDEOS });
-    }
-    if plan.people.is_none() && service.needs.contains(&Need::People) {
-        return Err(Error::NothingToServe { service: service.name.clone(), remedy: PEOPLE });
-    }
-    if plan.app().data.is_none() && service.needs.contains(&Need::Data) {
-        let problem = "it needs a data set, and the application has no [data]".into();
-        return Err(Error::Unfit { service: service.name.clone(), problem });
+    for need in &service.needs {
+        let remedy = match need {
+            Need::Files if plan.files.is_none() => {
+                "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB"
+            }
+            Need::Videos if plan.videos.is_none() => {
+                "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video"
+            }
+            Need::People if plan.people.is_none() => "name the users of a social network by --users 1k",
+            Need::Data if plan.app().data.is_none() => {
+                return unfit("it needs a data set, and the application has no [data]".into());
+            }
+            _ => continue,
+        };
+        return Err(Error::NothingToServe { service: service.name.clone(), remedy });
     }
     if !placement.args.is_empty() && service.arguments.is_none() {
-        let problem = format!("it takes no further arguments, and '{}' was given", placement.args.join(" "));
-        return Err(Error::Unfit { service: service.name.clone(), problem });
+        return unfit(format!("it takes no further arguments, and '{}' was given", placement.args.join(" ")));
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::{Part, Started};
-use crate::context::Seat;
 use crate::{Error, Running};
 
 /// How long one is waited for that is ending: a killed process of many threads takes some ms.
@@ -17,7 +16,6 @@ impl Running {
     pub fn revive(&mut self, service: &str, number: usize) -> Result<(), Error> {
         let unfit = |problem: String| Error::Unfit { service: service.into(), problem };
         let nowhere = || unfit("it does not run on this machine".into());
-        let described = self.plan.app().service(service).cloned().ok_or_else(nowhere)?;
         let started = self.started_mut(service).ok_or_else(nowhere)?;
         let of = started.instances.len();
         let instance = started.instances.get_mut(number);
@@ -27,14 +25,7 @@ impl Running {
             return Err(unfit(format!("instance {number} runs; one that has ended can be started anew")));
         }
         let started = self.here().find(|one| self.name(one) == service).ok_or_else(nowhere)?;
-        let whole = self.plan.placement(service).expect("it has one for each");
-        let seat = Seat {
-            service: &described,
-            found: &started.found,
-            placement: whole.of_instance(number),
-            number,
-            folder: started.folders.get(number),
-        };
+        let seat = self.seat(started, number);
         let (place, addresses) = (started.first_place + number, started.addresses[number].clone());
         let context = self.context(&seat, &addresses)?;
         let (spec, _) = self.spec(&seat, &context)?;
