@@ -106,16 +106,11 @@ impl Program {
     fn not_built(&self, built: &[PathBuf]) -> Error {
         let folders: Vec<String> =
             built.iter().map(|folder| folder.join("bin").display().to_string()).collect();
-        launch::Error::NotFound {
-            name: self.name.clone(),
-            program: self.name.clone().into(),
-            hint: format!(
-                "it is made from source and is not in {}; `taillight movies build` makes those of the movie site, with --source \
-                 FOLDER those of an application of your own, and `taillight serve NAME` those of another that it starts",
-                folders.join(" or ")
-            ),
-        }
-        .into()
+        self.not_found(format!(
+            "it is made from source and is not in {}; `taillight movies build` makes those of the movie site, with --source \
+             FOLDER those of an application of your own, and `taillight serve NAME` those of another that it starts",
+            folders.join(" or ")
+        ))
     }
 
     fn missing(&self) -> Error {
@@ -123,14 +118,14 @@ impl Program {
             Some(package) => format!("install it (`apt-get install {package}`), "),
             None => String::new(),
         };
-        launch::Error::NotFound {
-            name: self.name.clone(),
-            program: self.name.clone().into(),
-            hint: format!(
-                "{package}name another by --server-binary, or measure a server that runs: `--target HOST:PORT`"
-            ),
-        }
-        .into()
+        self.not_found(format!(
+            "{package}name another by --server-binary, or measure a server that runs: `--target HOST:PORT`"
+        ))
+    }
+
+    fn not_found(&self, hint: String) -> Error {
+        let name = self.name.clone();
+        launch::Error::NotFound { program: name.clone().into(), name, hint }.into()
     }
 
     /// `found` with the version that the program prints.
