@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use proto_http::Url;
 
 use crate::exchange::{ExchangeError, exchange};
-use crate::reference::{has_scheme, split_query};
+use crate::reference::absolute;
 use crate::status::is_redirect;
 use crate::web::requests::templates;
 use crate::web::{Http, WebConfig, streams};
@@ -33,15 +33,7 @@ pub struct Redirect {
 impl Redirect {
     /// Where `location` leads from `path` of `url`; `pages`: the part of the path below the target.
     fn read(url: &Url, path: &str, page: &str, location: &str) -> Redirect {
-        let scheme = if url.https { "https" } else { "http" };
-        let origin = format!("{scheme}://{}", url.host_field());
-        let whole = match location {
-            _ if has_scheme(location) => location.to_owned(),
-            _ if location.starts_with("//") => format!("{scheme}:{location}"),
-            _ if location.starts_with('/') => format!("{origin}{location}"),
-            _ if location.starts_with('?') => format!("{origin}{}{location}", split_query(path).0),
-            _ => format!("{origin}{}{location}", &path[..=path.rfind('/').unwrap_or(0)]),
-        };
+        let whole = absolute(url, path, location);
         let elsewhere = whole.parse::<Url>().map_or(true, |to| !to.is_same_server(url));
         let target = whole.strip_suffix(page).unwrap_or(&whole).to_owned();
         Redirect { url: whole, target, elsewhere }

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use spec::Url;
 
 use super::PlaylistError;
-use crate::reference::{has_scheme, split_query};
+use crate::reference::{absolute, split_query};
 
 /// Where an address in the playlist at `base` leads, by RFC 3986 §5, percent-encoded as browsers do.
 ///
@@ -15,32 +15,16 @@ pub fn resolve(base: &Url, uri: &str) -> Result<Url, PlaylistError> {
     if reference.is_empty() {
         return Err(wrong("it is empty"));
     }
-    let here = |path: String| Url { path, ..base.clone() };
-    let url = if let Some(rest) = reference.strip_prefix("//") {
-        let scheme = if base.https { "https" } else { "http" };
-        parsed(&format!("{scheme}://{rest}")).ok_or_else(|| wrong("it cannot be read; write //HOST/PATH"))?
-    } else if has_scheme(reference) {
-        parsed(reference).ok_or_else(|| wrong("it is neither http nor https, or cannot be read"))?
-    } else if reference.starts_with('/') {
-        here(reference.to_owned())
-    } else {
-        let (path, _) = split_query(&base.path);
-        if reference.starts_with('?') {
-            here(format!("{}{reference}", if path.is_empty() { "/" } else { path }))
-        } else {
-            let folder = path.rfind('/').map_or("/", |end| &path[..=end]);
-            here(format!("{folder}{reference}"))
-        }
+    let problem = match reference.starts_with("//") {
+        true => "it cannot be read; write //HOST/PATH",
+        false => "it is neither http nor https, or cannot be read",
     };
+    let url: Url = absolute(base, &base.path, reference).parse().map_err(|_| wrong(problem))?;
     if !url.is_same_server(base) {
         return Err(PlaylistError::OtherHost { uri: shortened(uri), server: base.authority() });
     }
     let path = if url.path.starts_with('/') { without_dots(&url.path) } else { "/".to_owned() };
     Ok(Url { path, ..base.clone() })
-}
-
-fn parsed(text: &str) -> Option<Url> {
-    text.parse().ok()
 }
 
 /// A reference as browsers send it: characters that an address may not have are percent-encoded, `\` is `/`, and
