@@ -206,10 +206,11 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.can_take() || (self.is_over() && self.line.is_empty())
     }
 
-    /// Resets the state of the last socket; the caller accounts for requests in flight.
+    /// Resets the state of the last socket; the caller accounts for requests in flight. The server's limit of places holds
+    /// on: requests come before the message by which the server tells it again, and it would refuse those over the limit.
     pub(crate) fn reset(&mut self, link: Link, now: Time) {
         self.link = link;
-        (self.left, self.places) = (self.quota, self.depth);
+        self.left = self.quota;
         self.partial.clear();
         self.wire = Wire::default();
         self.before_socket = self.last_serial;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::rc::Rc;
 
 use openloop::{Belongs, Endpoint, Fault, Parsed, Parts, Recording, Workload};
@@ -106,12 +106,15 @@ type Reply = (Time, u64, (u32, u32), String);
 
 /// Answers each request after its own time. `never`: not at all. `twice`: half of the answer comes at once. `leave` and
 /// `fail`: this request is the last that is answered, and the connection is told so at once. `stranger`: an answer to a
-/// request that was not made. `late` is answered after 100 ms more.
+/// request that was not made. `late` is answered after 100 ms more. Requests over `places` are refused at once.
 #[derive(Default)]
 struct Server {
     due: BinaryHeap<Reverse<Reply>>,
-    /// Requests that it takes at once.
+    /// Requests that it takes at once from a connection, and how long after accepting that it says so.
     places: Option<usize>,
+    says_after: Nanos,
+    /// How many it has taken.
+    taken: HashMap<(u32, u32), usize>,
     /// Nothing leaves between these moments.
     stall: Option<(Time, Time)>,
     left: Vec<Conn>,
@@ -134,12 +137,12 @@ impl Server {
 }
 
 impl Handler<SimReactor> for Server {
-    fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
         match event {
             Event::Accepted { conn } => {
                 self.seen.connections.set(self.seen.connections.get() + 1);
                 if let Some(places) = self.places {
-                    self.enter(Time(0), conn, format!("0 places {places}\n"));
+                    self.enter(reactor.now() + self.says_after, conn, format!("0 places {places}\n"));
                 }
             }
             Event::Data { conn, at, bytes, .. } => {
@@ -152,6 +155,12 @@ impl Handler<SimReactor> for Server {
                     if number == "0" || word == "never" || self.left.contains(&conn) {
                         continue;
                     }
+                    let taken = self.taken.entry((conn.slot, conn.generation)).or_default();
+                    if self.places.is_some_and(|places| *taken >= places) {
+                        self.enter(at, conn, format!("{number} bad\n"));
+                        continue;
+                    }
+                    *taken += 1;
                     match word {
                         "twice" => self.enter(at, conn, format!("{number} half\n")),
                         "leave" | "fail" => {
@@ -180,6 +189,10 @@ impl Program for Server {
         {
             let Reverse((_, _, (slot, generation), text)) = self.due.pop().unwrap();
             let conn = Conn { slot, generation };
+            if !text.starts_with("0 ") && ![" half\n", " bad\n"].iter().any(|other| text.ends_with(other)) {
+                let taken = self.taken.entry((slot, generation)).or_default();
+                *taken = taken.saturating_sub(1);
+            }
             reactor.output(conn).extend_from_slice(text.as_bytes());
             reactor.flush(conn);
         }
@@ -247,6 +260,24 @@ fn a_server_that_takes_two_at_once_makes_the_others_wait() {
     // With places enough, none waits.
     let recording = run(setup(203), Server { places: Some(4), ..Server::default() }, |_| (us(3_000), "good"));
     assert_eq!(recording.all().response_time.max(), recording.all().service_time.max());
+}
+
+#[test]
+fn a_limit_holds_on_the_next_connection_until_the_server_says_it_there() {
+    // While the last request of a connection is answered nine others come, and wait for the next connection.
+    let script = |seq: u64| if seq % 50 == 49 { (us(10_000), "leave") } else { (us(1_000), "good") };
+    let (server, seen) = seen();
+    let server = Server { places: Some(2), says_after: us(2_000), ..server };
+    let recording = run(setup(210), server, script);
+    assert_accounted(&recording, 2_000);
+    assert_eq!(recording.tally.completed, 2_000, "{:?} {:?}", recording.tally, recording.errors);
+    assert_eq!(recording.errors.iter().count(), 0, "{:?}", recording.errors);
+    assert_eq!(recording.max_in_flight, 2);
+    assert!(seen.connections.get() >= 40, "{}", seen.connections.get());
+    let all = recording.all();
+    // It counts as a wait from the intended time on.
+    assert!(all.connection_wait.max().unwrap() > us(8_900), "{:?}", all.connection_wait.max());
+    assert_eq!(all.generator_lag.max(), Some(Nanos::ZERO), "the wait is the server's");
 }
 
 #[test]
