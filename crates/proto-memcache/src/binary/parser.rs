@@ -349,7 +349,7 @@ fn long(extras: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::client::Packet;
+    use super::super::testing::Packet;
     use super::*;
 
     fn bytes(packet: Packet<'_>) -> Vec<u8> {

@@ -96,7 +96,7 @@ pub fn stats(out: &mut Vec<u8>, echo: Echo, lines: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::client::{Read, Response, read};
+    use super::super::testing::{Read, Response, read};
     use super::super::opcode;
     use super::*;
 

@@ -81,6 +81,7 @@ impl MoviesCounts {
             ("closed_by_server", answers.ended, answers.answered),
         ];
         let whole = whole.map(|(name, count, of)| (name.to_owned(), count, of));
+        let all: u64 = self.queries.iter().sum();
         let mix =
             MovieQuery::ALL.map(|query| (format!("mix.{}", query.name()), self.queries[query.place()], all));
         whole.into_iter().chain(mix).collect()
