@@ -328,7 +328,7 @@ fn a_service_of_another_machine_starts_before_its_caller_and_stops_after_it() {
 fn one_service_alone_is_told_where_the_others_are() {
     let (mut plan, _folder) = plan(TWO);
     plan.only = vec!["front".into()];
-    let back = vec![vec!["10.0.0.5:80".parse().unwrap()]];
+    let back = vec![vec!["10.0.0.5:80".to_owned().try_into().unwrap()]];
     plan.called = Addresses::from([("back".into(), back)]);
     let mut running = plan.start().unwrap();
     assert_eq!(names(&running), ["front"]);
