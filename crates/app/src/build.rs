@@ -15,9 +15,7 @@ use crate::{Error, work};
 
 /// The status of a script that found programs missing, which it has named.
 const MISSING: i32 = 3;
-/// Folder of stamps among the results.
 const STAMPS: &str = ".stamps";
-/// Folder for the output of scripts.
 const LOGS: &str = ".logs";
 /// Source: the hierarchy of file systems, FHS 3.0 §5.5.
 const SYSTEM_CACHE: &str = "/var/cache/taillight";

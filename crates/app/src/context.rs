@@ -219,7 +219,6 @@ impl Plan {
         }
     }
 
-    /// The services that call `service`, with their placements.
     fn callers<'a>(&'a self, service: &Service) -> Vec<Caller<'a>> {
         let services = self.app().services.iter().filter(|one| one.calls.contains(&service.name));
         let caller = |one: &'a Service| {

@@ -13,7 +13,6 @@ use crate::{Error, Running, counters, template, thrift};
 const FILL: Duration = Duration::from_secs(1800);
 
 impl Running {
-    /// The seat of an instance.
     pub(crate) fn seat<'a>(&'a self, started: &'a Started, number: usize) -> Seat<'a> {
         let service = &self.plan.app().services[started.at];
         let whole = self.plan.placement(&service.name).expect("it has one");
@@ -21,7 +20,6 @@ impl Running {
         Seat { service, found: &started.found, placement: whole.of_instance(number), number, folder }
     }
 
-    /// The seat of the first instance on this machine, and its addresses.
     pub(crate) fn first_seat(&self) -> Option<(Seat<'_>, &[Address])> {
         let started = self.here().next()?;
         Some((self.seat(started, 0), started.addresses.first()?))

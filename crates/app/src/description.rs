@@ -394,7 +394,6 @@ impl App {
 }
 
 impl Service {
-    /// Whether each instance has a folder of its own.
     pub(crate) fn has_folder(&self) -> bool {
         self.own_folder
             || !self.files.is_empty()

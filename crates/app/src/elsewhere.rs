@@ -21,7 +21,6 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// The beginning of the text of a socket of the file system.
 const UNIX: &str = "unix:";
 
 impl Address {

@@ -24,7 +24,6 @@ fn sources() -> Sources {
     toml::from_str(include_str!("sources.toml")).expect("a test reads it")
 }
 
-/// The settings of an application and of its services.
 fn all_of(app: &App) -> impl Iterator<Item = &Setting> {
     app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings))
 }

@@ -14,7 +14,6 @@ use crate::App;
 /// Files that were compiled in, by their path, [deflated](inflated).
 pub(crate) type Compiled = &'static [(&'static str, &'static [u8])];
 
-/// Files that accompany a description.
 pub(crate) struct Files {
     /// Texts of templates by their path.
     pub(crate) templates: BTreeMap<String, String>,
@@ -32,7 +31,6 @@ const FOLDER: u32 = 0o755;
 const PRIVATE: u32 = 0o600;
 
 impl App {
-    /// Whether the description has such a file.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         match &self.folder {
             Some(folder) => folder.join(name).is_file(),
@@ -40,7 +38,6 @@ impl App {
         }
     }
 
-    /// Whether the description has such a folder.
     pub(crate) fn has_folder(&self, name: &str) -> bool {
         match &self.folder {
             Some(folder) => folder.join(name).is_dir(),
@@ -48,7 +45,6 @@ impl App {
         }
     }
 
-    /// The content of a file of the description.
     pub(crate) fn read_file(&self, name: &str) -> io::Result<Vec<u8>> {
         if let Some(folder) = &self.folder {
             return fs::read(folder.join(name));

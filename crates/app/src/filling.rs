@@ -42,12 +42,10 @@ impl<'a> Filling<'a> {
         Filling { people, hash }
     }
 
-    /// Rows of all tables of users.
     pub(crate) fn rows(&self) -> u64 {
         self.rows_by_table().values().sum()
     }
 
-    /// Rows of each table of users.
     pub(crate) fn rows_by_table(&self) -> BTreeMap<String, u64> {
         let of = |people| Table::ALL.map(|table| (table.name().to_owned(), table.rows(people))).into();
         self.people.map(of).unwrap_or_default()
@@ -59,7 +57,6 @@ enum Input<'a> {
     Nothing,
     /// A file of the description.
     Beside(&'a str),
-    /// Rows of the users' data.
     Users(Table, &'a People),
     /// A file of the data set, and its name there.
     Data(String, PathBuf),
@@ -163,7 +160,6 @@ fn data_rows(running: &Running, seeded: &Seeded) -> Result<u64, Error> {
     Ok(rows)
 }
 
-/// Output of a store's check.
 pub(crate) fn checked(
     running: &Running,
     seat: &Seat<'_>,
@@ -219,7 +215,6 @@ impl<W: Write + std::os::fd::AsFd, F: FnMut(u64) -> bool> Write for LineCounter<
     }
 }
 
-/// The request to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("it was stopped")]
 struct Stop;

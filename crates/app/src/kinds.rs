@@ -99,7 +99,6 @@ fn has_kinds(table: &Table) -> bool {
     services.into_iter().flatten().any(|service| service.get("kind").is_some())
 }
 
-/// A service with the keys of its kind.
 fn merged(
     text: &str,
     service: &Spanned<Table>,

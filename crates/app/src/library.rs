@@ -10,7 +10,6 @@ use crate::{App, Error, check, like};
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
-/// The file that describes an application.
 const DESCRIPTION: &str = "app.toml";
 
 /// The names of the applications that are compiled in.
@@ -37,7 +36,6 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
     whole(&file.display().to_string(), &name, found, |base| read(&folder.with_file_name(base)))
 }
 
-/// The text of a description and its files.
 type DescriptionFiles = (String, Files);
 
 /// The complete application of a description, including the keys it takes from the one that it is like, which `beside`

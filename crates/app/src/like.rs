@@ -86,7 +86,6 @@ fn join(base: &mut Value, own: Value) {
     }
 }
 
-/// Replaces values of `base` by those in `own`.
 fn put(base: &mut Table, own: Table) {
     for (key, value) in own {
         match (base.get_mut(&key), value) {

@@ -18,9 +18,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// The longest answer that is read: counters of a service take some KiB.
 const ANSWER: u64 = 4 << 20;
 
-/// Result of one readiness check.
 pub(crate) enum Readiness {
-    /// It is ready.
     Ready,
     /// Not ready; its current state.
     NotYet(String),
@@ -52,7 +50,6 @@ pub(crate) fn await_look(
     }
 }
 
-/// Waits until a socket of the file system accepts a connection.
 pub(crate) fn await_socket(instance: &mut Instance, path: &Path, within: Duration) -> Result<(), Error> {
     await_look(instance, &format!("listen on {}", path.display()), within, |_, _| {
         match UnixStream::connect(path) {
@@ -62,7 +59,6 @@ pub(crate) fn await_socket(instance: &mut Instance, path: &Path, within: Duratio
     })
 }
 
-/// Waits until `part` is in a line of its standard error.
 pub(crate) fn await_error_line(instance: &mut Instance, part: &str, within: Duration) -> Result<(), Error> {
     await_look(instance, &format!("print '{part}' to standard error"), within, |instance, _| {
         let said = instance.process.stderr_tail();
@@ -74,7 +70,6 @@ pub(crate) fn await_error_line(instance: &mut Instance, part: &str, within: Dura
     })
 }
 
-/// Waits until it has `children` child processes.
 pub(crate) fn await_children(
     instance: &mut Instance,
     children: usize,

@@ -27,12 +27,10 @@ impl<'a> Renderer<'a> {
         Renderer { app, service, context, environment: template::environment(found) }
     }
 
-    /// A text of the description.
     pub(crate) fn text(&self, text: &str) -> Result<String, Error> {
         template::render(&self.environment, text, self.context).map_err(|problem| self.wrong(problem))
     }
 
-    /// The value of an expression of the description.
     pub(crate) fn value(&self, text: &str) -> Result<Value, Error> {
         template::value(&self.environment, text, self.context).map_err(|problem| self.wrong(problem))
     }
@@ -42,7 +40,6 @@ impl<'a> Renderer<'a> {
         Error::Template { file: self.app.file(), service: self.service.name.clone(), problem }
     }
 
-    /// The template `name` of the application.
     pub(crate) fn template(&self, name: &str) -> Result<String, Error> {
         let text = self.app.templates.get(name).map_or("", String::as_str);
         template::render(&self.environment, text, self.context).map_err(|problem| Error::Template {
@@ -63,7 +60,6 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// The arguments of the service.
     pub(crate) fn args(&self) -> Result<Vec<String>, Error> {
         let mut texts = Vec::new();
         for argument in &self.service.args {
@@ -78,7 +74,6 @@ impl<'a> Renderer<'a> {
         texts.into_iter().map(|text| self.text(text)).collect()
     }
 
-    /// The variables of its environment.
     pub(crate) fn env(&self) -> Result<Vec<(String, String)>, Error> {
         self.service.env.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?))).collect()
     }

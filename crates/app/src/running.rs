@@ -83,7 +83,6 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// The place of each of its instances.
     fn places<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = PlaceRequest<'a>> {
         let placement = plan.placement(&plan.app().services[self.at].name).expect("it has one for each");
         let place = PlaceRequest {
@@ -525,7 +524,6 @@ impl RunningService<'_> {
     }
 }
 
-/// Checks that a service can be started with its placement.
 fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Error> {
     let form = placement.form.to_string();
     let unfit = |problem| Err(Error::Unfit { service: service.name.clone(), problem });

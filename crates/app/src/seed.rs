@@ -350,7 +350,6 @@ impl Plan {
         }
     }
 
-    /// The bytes of the files of the data set that a seed is made of.
     fn data_bytes(&self, seeded: &Seeded) -> Result<u64, Error> {
         let mut bytes = 0;
         for pattern in seeded.steps.iter().filter_map(|step| step.data.as_ref()) {
@@ -444,7 +443,6 @@ impl Plan {
         if all.is_empty() { "nothing that is set".into() } else { all.join(", ") }
     }
 
-    /// The value of a setting of the application or of a service.
     fn value(&self, service: &Service, name: &str) -> Option<&Value> {
         let own = || self.values(&service.name)?.get(name);
         self.shared().get(name).or_else(own)

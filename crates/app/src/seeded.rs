@@ -48,19 +48,16 @@ pub struct Step {
 }
 
 impl Seeded {
-    /// Whether it holds the data of users.
     pub(crate) fn needs_people(&self) -> bool {
         self.hash_cost.is_some() || self.steps.iter().any(|step| step.tables)
     }
 
-    /// Whether it holds files of the data set.
     pub(crate) fn needs_data(&self) -> bool {
         self.steps.iter().any(|step| step.data.is_some())
     }
 }
 
 impl Step {
-    /// The program and its arguments.
     pub(crate) fn command(&self) -> Command {
         Command { program: self.program.clone(), args: self.args.clone() }
     }

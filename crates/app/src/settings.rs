@@ -105,7 +105,6 @@ impl Setting {
         }
     }
 
-    /// Its default value.
     pub(crate) fn usual(&self) -> Result<Value, String> {
         self.default.as_ref().map_or(Ok(Value::Absent), |usual| self.read(&usual.to_string()))
     }
@@ -142,7 +141,6 @@ impl Setting {
 pub struct Values(Vec<(String, Value)>);
 
 impl Values {
-    /// The defaults of `settings`.
     pub(crate) fn usual(settings: &[Setting]) -> Result<Values, String> {
         let value = |setting: &Setting| Ok((setting.name.clone(), setting.usual()?));
         settings.iter().map(value).collect::<Result<_, String>>().map(Values)
@@ -160,7 +158,6 @@ impl Values {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value)
     }
 
-    /// All of them by name.
     pub(crate) fn map(&self) -> BTreeMap<&str, &Value> {
         self.0.iter().map(|(name, value)| (name.as_str(), value)).collect()
     }

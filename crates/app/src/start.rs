@@ -45,7 +45,6 @@ impl Running {
         }
     }
 
-    /// The addresses for an instance.
     fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {
         // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
         let bridge = self.places.bridge().filter(|_| self.plan.listen.is_loopback());
@@ -141,7 +140,6 @@ impl Running {
         Ok((spec, configuration))
     }
 
-    /// Runs the programs that prepare an instance's folder for its service.
     fn prepare(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(), Error> {
         for command in &seat.service.prepare {
             let spec = self.command(seat, command, context)?;

@@ -42,7 +42,6 @@ pub(crate) fn render(
     environment.render_str(text, Value::from_serialize(context)).map_err(|e| said(&e))
 }
 
-/// The value of an expression.
 pub(crate) fn value(
     environment: &Environment<'_>,
     text: &str,

@@ -71,7 +71,6 @@ fn read(answer: &[u8]) -> Option<BTreeMap<String, f64>> {
     Some(counters)
 }
 
-/// The unread rest of an answer.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -17,7 +17,6 @@ const LAST: usize = 20;
 /// Source: longer ones make no message that is read.
 const LINE: usize = 500;
 
-/// How a program ended.
 pub(crate) struct Exit {
     pub(crate) status: ExitStatus,
     /// The last lines that it printed, wherever it did.

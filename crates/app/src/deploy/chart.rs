@@ -61,7 +61,6 @@ impl Deployment {
         format!("# Written by taillight from the description of {}.\n{}", app.name, about.document())
     }
 
-    /// All that one pod takes.
     fn pod_documents(&self, all: &[Whole<'_>], whole: &Whole<'_>) -> String {
         let (app, pod) = (self.plan.app(), &whole.pod);
         let image = |name: &str| {
@@ -243,7 +242,6 @@ fn claim_name(app: &str, instance: &Instance<'_>) -> String {
     format!("{app}-{}-data", instance.name)
 }
 
-/// The TCP ports of a pod with their names.
 fn ports(whole: &Whole<'_>) -> Vec<(String, u16)> {
     let all = whole.pod.instances.iter();
     all.flat_map(|one| one.tcp().map(|(listen, port)| (port_name(one, &listen.name), port))).collect()

@@ -33,7 +33,6 @@ pub struct Image {
 }
 
 impl App {
-    /// The description of the image that `service` runs from, if any.
     pub(crate) fn image(&self, service: &Service) -> Option<&Image> {
         let program = &service.program;
         self.images.iter().find(|image| {
@@ -42,7 +41,7 @@ impl App {
         })
     }
 
-    /// The name of that image: its own name, or the program's.
+    /// The name of the image of a service: its own name, or the program's.
     pub(crate) fn image_name(&self, service: &Service) -> String {
         let program = service.program.name.as_str();
         match self.image(service) {

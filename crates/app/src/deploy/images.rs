@@ -67,7 +67,6 @@ impl Deployment {
         Ok(all)
     }
 
-    /// The image of services.
     fn of_services(&self, out: &Path, name: &str, services: &[&Service]) -> Result<ImageFolder, Error> {
         let folder = out.join(name);
         let root = ImageRoot::make(&folder.join("root"))?;
@@ -99,7 +98,6 @@ impl Deployment {
         self.ended(folder, name, &text)
     }
 
-    /// Adds the files that the description of an image lists.
     fn described(&self, root: &ImageRoot, image: &Image) -> Result<(), Error> {
         if !image.packages.is_empty() {
             root.packages(&image.packages)?;
@@ -122,7 +120,6 @@ impl Deployment {
         Ok(())
     }
 
-    /// The image that prepares pods.
     fn preparing_image(&self, out: &Path) -> Result<ImageFolder, Error> {
         let folder = out.join("prepare");
         let root = ImageRoot::make(&folder.join("root"))?;
@@ -155,7 +152,7 @@ impl Deployment {
         self.ended(folder, "prepare", &text)
     }
 
-    /// The same with the data that services and stores begin with.
+    /// The preparing image with the data that services and stores begin with.
     fn data(&self, out: &Path, tell: Tell<'_>) -> Result<ImageFolder, Error> {
         let folder = out.join("data");
         let root = ImageRoot::bare(&folder.join("root"))?;

@@ -19,7 +19,6 @@ pub enum Layout {
     Apart,
 }
 
-/// A pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Pod<'a> {
     /// Its name, under which others reach it.
@@ -28,7 +27,6 @@ pub(crate) struct Pod<'a> {
     pub(crate) instances: Vec<Instance<'a>>,
 }
 
-/// An instance of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance<'a> {
     pub(crate) service: &'a Service,
@@ -49,7 +47,6 @@ impl Instance<'_> {
     }
 }
 
-/// Whether a service is reached by a socket of the file system.
 pub(crate) fn has_socket(service: &Service) -> bool {
     service.listens.iter().any(|listen| listen.protocol == Protocol::Unix)
 }

@@ -27,7 +27,6 @@ const END_WITHIN: u64 = 5;
 pub(crate) struct Dialect<'a> {
     /// An image's full name: with its registry and tag.
     pub(crate) image: &'a dyn Fn(&str) -> String,
-    /// Source of the secret.
     pub(crate) secret: Yaml,
     /// When a container that ended is started again.
     pub(crate) restart: &'static str,
@@ -35,7 +34,6 @@ pub(crate) struct Dialect<'a> {
     pub(crate) host_port: Option<u16>,
     /// The volume of this instance's kept data; `None`: the data are deleted with the pod.
     pub(crate) kept: &'a dyn Fn(&Instance<'_>) -> Option<Yaml>,
-    /// The volume of the files that are served.
     pub(crate) files: Option<Yaml>,
 }
 
@@ -62,7 +60,6 @@ impl Deployment {
         Ok(all)
     }
 
-    /// The `spec` of a pod.
     pub(crate) fn spec(&self, whole: &Whole<'_>, dialect: &Dialect<'_>) -> Yaml {
         let Whole { pod, starts, prepare } = whole;
         let all = || pod.instances.iter().zip(starts);
@@ -185,7 +182,6 @@ impl Deployment {
         container
     }
 
-    /// A container of the image of an instance.
     fn part(
         &self,
         pod: &Pod<'_>,
@@ -247,7 +243,6 @@ impl Deployment {
         all
     }
 
-    /// Whether the image of an instance has a shell.
     fn has_shell(&self, instance: &Instance<'_>) -> bool {
         self.plan.app().image(instance.service).is_some_and(|image| !image.packages.is_empty())
     }

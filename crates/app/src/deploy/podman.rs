@@ -81,7 +81,6 @@ impl Deployment {
     }
 }
 
-/// Name of an application's secret.
 pub(crate) fn secret_name(app: &str) -> String {
     format!("{app}-secret")
 }

@@ -14,7 +14,6 @@ pub(crate) const TOOLS: [&str; 10] =
     ["bash", "cat", "chmod", "cp", "mkdir", "mv", "rm", "sed", "sleep", "timeout"];
 /// Folder of a pod's configuration files during preparation.
 pub(crate) const CONFIG: &str = "/config";
-/// The script's file name in the container.
 pub(crate) const SCRIPT: &str = "prepare.sh";
 /// Folders of the images for files of the description, initial data of stores, and the data set.
 pub(crate) const BESIDE: &str = "/beside";
@@ -24,11 +23,9 @@ pub(crate) const SET: &str = "/data-set";
 /// The script's functions. The secret is in its environment, so that no file and no process list shows it.
 const FUNCTIONS: &str = include_str!("functions.sh");
 
-/// The preparation of a pod.
 pub(crate) struct Prepare {
     /// The files of its configuration by their keys, the script among them.
     pub(crate) files: BTreeMap<String, String>,
-    /// The name of the image.
     pub(crate) image: &'static str,
 }
 
@@ -88,7 +85,6 @@ impl Deployment {
         service.needs.contains(&Need::Data) && self.seed(service).is_none()
     }
 
-    /// Whether anything in `pod` reads the data set.
     pub(crate) fn needs_data(&self, pod: &Pod<'_>) -> bool {
         pod.instances.iter().any(|one| self.reads_data(one.service))
     }

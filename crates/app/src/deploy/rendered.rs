@@ -16,7 +16,6 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 /// pod networks.
 const CLUSTER: [&str; 4] = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
-/// Start parameters of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
     /// Configurations by their path in its folder; whether no other account may read them.
@@ -33,14 +32,12 @@ impl Instance<'_> {
         format!("{OWN}/{}", self.name)
     }
 
-    /// Its program in a container.
     pub(crate) fn program(&self) -> String {
         let program = &self.service.program;
         let name = if program.embedded.is_some() { "taillight" } else { &program.name };
         format!("{APP}/bin/{name}")
     }
 
-    /// Arguments that precede the described ones.
     fn before(&self) -> Vec<String> {
         let embedded = self.service.program.embedded.as_ref();
         embedded.map_or_else(Vec::new, |server| vec!["serve".into(), server.clone()])
@@ -77,7 +74,6 @@ impl Deployment {
         })
     }
 
-    /// Variables visible in an instance's templates.
     fn context<'a>(&'a self, pods: &[Pod<'_>], pod: &Pod<'_>, instance: &'a Instance<'a>) -> Context<'a> {
         let service = instance.service;
         let ip = match self.layout {

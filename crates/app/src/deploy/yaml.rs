@@ -14,7 +14,6 @@ pub(crate) enum Yaml {
     Helm(&'static str),
 }
 
-/// A map of these keys and values.
 macro_rules! map {
     ($($key:expr => $value:expr),* $(,)?) => {
         $crate::deploy::yaml::Yaml::Map(vec![$(($key.into(), $crate::deploy::yaml::Yaml::from($value))),*])
@@ -65,7 +64,6 @@ impl<T: Into<Yaml>> From<Vec<T>> for Yaml {
 }
 
 impl Yaml {
-    /// Adds a key to a map.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Yaml>) -> Yaml {
         if let Yaml::Map(pairs) = &mut self {
             pairs.push((key.into(), value.into()));
@@ -73,7 +71,6 @@ impl Yaml {
         self
     }
 
-    /// Adds the key if there is a value.
     pub(crate) fn with_some<T: Into<Yaml>>(self, key: &str, value: Option<T>) -> Yaml {
         match value {
             Some(value) => self.with(key, value),
@@ -86,7 +83,6 @@ impl Yaml {
         self.with(line, false)
     }
 
-    /// The text of a document.
     pub(crate) fn document(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, 0, false);

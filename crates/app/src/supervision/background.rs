@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::state::{Phase, State, StateFile, failed};
 use crate::Error;
 
-/// The log file for the output of the process in the background.
 const LOG: &str = "up.log";
 /// The interval between two reads of its progress.
 const LOOK: Duration = Duration::from_millis(100);

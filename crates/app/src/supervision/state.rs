@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{App, Error, Service, made_folder};
 
-/// The state file and the lock file.
 const STATE: &str = "up.json";
 const LOCK: &str = "up.lock";
 /// The interval between two checks whether it has ended.
