@@ -21,7 +21,6 @@ struct Lines {
     closed: bool,
 }
 
-/// Result of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The next line, without its end.
@@ -67,7 +66,6 @@ impl Capture {
         }
     }
 
-    /// Number of lines read so far.
     pub(crate) fn count(&self) -> u64 {
         self.lock().count
     }

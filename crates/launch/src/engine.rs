@@ -47,7 +47,6 @@ pub(crate) struct Container<'a> {
     pub space: Option<&'a Path>,
 }
 
-/// File system of a container.
 pub(crate) enum From<'a> {
     Image(&'a str),
     Folder(&'a Path),
@@ -91,7 +90,6 @@ impl Engine {
         written.map_err(Error::os(self.form, "cannot write its configuration"))
     }
 
-    /// The words of a call.
     fn spec(&self, words: &[&str]) -> Spec {
         let mut spec = Spec::new(format!("{} {}", self.form, words.first().unwrap_or(&"")), &self.program);
         spec.env = self.env.clone();
@@ -121,7 +119,6 @@ impl Engine {
         self.call(&["import", &archive, name]).map(drop)
     }
 
-    /// The id of an image.
     pub(crate) fn image_id(&self, image: &str) -> Result<String, Error> {
         Ok(self.call(&["image", "inspect", "--format", "{{.Id}}", image])?.trim().into())
     }
@@ -183,7 +180,6 @@ impl Engine {
         said.trim().parse().ok().filter(|pid| *pid != 0)
     }
 
-    /// The id of a container.
     pub(crate) fn id(&self, container: &str) -> Result<String, Error> {
         Ok(self.call(&["inspect", "--format", "{{.Id}}", container])?.trim().into())
     }

@@ -34,7 +34,6 @@ impl Guardian {
         Ok(Guardian { child, undo })
     }
 
-    /// Its process id.
     #[cfg(test)]
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

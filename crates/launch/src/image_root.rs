@@ -32,9 +32,7 @@ const LOCALE: &str = "/usr/lib/locale/C.utf8";
 const DEPTH: usize = 32;
 /// First bytes of a program or library. Source: `elf(5)`.
 const ELF: &[u8; 4] = b"\x7fELF";
-/// Debian's folder of PHP's configuration.
 const PHP: &str = "/etc/php";
-/// Folder of a Java runtime.
 const JAVA: &str = "usr/lib/jvm/java";
 
 /// The root folder of an image.

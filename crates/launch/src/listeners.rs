@@ -10,7 +10,6 @@ use host::listening::{Endpoint, open_sockets, sockets};
 /// Which processes listen at an address, seen from one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// No process.
     None,
     /// That process alone.
     Itself,

@@ -13,7 +13,6 @@ use crate::guardian::{groups, line};
 use crate::spec::Mount;
 use crate::{Error, Spec, find_program};
 
-/// The Debian package.
 pub(crate) const PACKAGE: &str = "lxc";
 
 /// The place and account of a container's program.
@@ -50,7 +49,6 @@ pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error
     Ok(start)
 }
 
-/// Path of LXC's own log.
 pub(crate) fn log(container: &Container<'_>) -> PathBuf {
     container.folder.join(format!("{}.log", container.name))
 }

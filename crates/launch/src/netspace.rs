@@ -137,7 +137,6 @@ struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings of the calling thread's namespace.
     fn read() -> Settings {
         let values = SETTINGS.into_iter().filter(|name| *name != CONTROL);
         let own = read(CONTROL).unwrap_or_default();

@@ -107,7 +107,6 @@ impl Network {
         Ok(())
     }
 
-    /// The address of a place.
     pub(crate) fn address(&self, place: usize) -> Ipv4Addr {
         self.subnet.address(place + 1)
     }

@@ -19,7 +19,6 @@ const BOOT_DIGITS: usize = 4;
 /// 36⁵ is over 2²², the largest process id that Linux gives.
 const PID_DIGITS: usize = 5;
 const COUNT_DIGITS: usize = 2;
-/// The length of a name.
 const LENGTH: usize = PREFIX.len() + BOOT_DIGITS + PID_DIGITS + COUNT_DIGITS;
 
 /// A name for a thing that this process makes, another each time.

@@ -284,7 +284,6 @@ impl Workshop {
         Ok(Workshop { form, name, folder, engine, image, _lock: lock, _guardian: guardian })
     }
 
-    /// Version of the container software.
     fn version(&self) -> Option<String> {
         match &self.engine {
             Some(engine) => engine.version().ok(),

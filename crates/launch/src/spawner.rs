@@ -21,12 +21,10 @@ use rustix::process::{
 };
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The process group of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     /// Its parent's, to which the terminal sends its signals.
     Parent,
-    /// A group of its own.
     Own,
 }
 

@@ -37,13 +37,11 @@ impl Subnet {
         format!("{}/{}", self.address(n), self.bits)
     }
 
-    /// Whether the two have an address in common.
     pub(crate) fn overlaps(&self, other: &Subnet) -> bool {
         let bits = self.bits.min(other.bits);
         self.first.checked_shr(32 - bits).unwrap_or(0) == other.first.checked_shr(32 - bits).unwrap_or(0)
     }
 
-    /// Whether `ip` is one of it.
     pub(crate) fn contains(&self, ip: IpAddr) -> bool {
         matches!(ip, IpAddr::V4(ip) if self.overlaps(&Subnet { first: u32::from(ip), bits: 32 }))
     }

@@ -32,13 +32,11 @@ pub(crate) fn start(spec: Spec, package: &str) -> Result<Process, Error> {
     Process::spawn(spec)
 }
 
-/// The error for a missing `program`.
 pub(crate) fn lacking(name: &str, program: &str, package: &str) -> Error {
     let hint = format!("install it (`apt-get install {package}`), or choose another --form");
     Error::NotFound { name: name.into(), program: program.into(), hint }
 }
 
-/// `ip words…`.
 pub(crate) fn ip(words: &[&str]) -> Result<String, Error> {
     run(ip_spec(words), IPROUTE)
 }
@@ -48,7 +46,6 @@ pub(crate) fn ip_spec(words: &[&str]) -> Spec {
     Spec::new(format!("ip {}", words.join(" ")), "ip").args(words.iter().copied())
 }
 
-/// The package of `ip`.
 pub(crate) const IPROUTE: &str = "iproute2";
 
 #[cfg(test)]

@@ -143,7 +143,6 @@ fn is_read(path: &str) -> bool {
         && !NOT_READ.iter().any(|folder| Path::new(path).starts_with(folder))
 }
 
-/// The installed packages.
 struct Installed {
     /// For each package its dependencies; each is a group of packages, one of which is needed.
     needs: BTreeMap<String, Vec<Vec<String>>>,
