@@ -276,7 +276,6 @@ impl Opened {
         format!("{}{target}", self.experiment.name)
     }
 
-    /// The target that is meant.
     fn target(&self) -> Result<String> {
         let names: Vec<&str> = self.experiment.targets.iter().map(|target| target.name.as_str()).collect();
         let path = self.folder.path().display();

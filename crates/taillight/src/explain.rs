@@ -110,12 +110,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     say(&text)
 }
 
-/// The fields of a workload.
 fn fields_of(workload: &str) -> Section {
     fields::section(&format!("Fields of the workload {workload}"), "workload", Some(workload))
 }
 
-/// The chapter on a workload, with its fields.
 fn with_fields(mut chapter: Chapter, workload: &str) -> Chapter {
     chapter.sections.push(fields_of(workload));
     chapter

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use crate::terminal::tell;
 
-/// A gate failed.
 const FAILED: u8 = 99;
 /// Nothing can be said: neither passed nor failed.
 ///

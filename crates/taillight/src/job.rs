@@ -198,7 +198,6 @@ impl Finished {
         self.write_report()
     }
 
-    /// Writes the report and prints its path.
     pub(crate) fn write_report(&self) -> Result<()> {
         let report =
             self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;

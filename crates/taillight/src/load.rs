@@ -25,12 +25,9 @@ use crate::trace;
 /// The value of `--gate` without a condition.
 const QOS: &str = "qos";
 
-/// The condition of a gate.
 #[derive(Clone, Debug, PartialEq)]
 enum GateCondition {
-    /// That the QoS is met.
     Qos,
-    /// A condition of its own.
     Condition(Gate),
 }
 
@@ -114,7 +111,6 @@ pub(crate) struct Process {
     server_elsewhere: bool,
 }
 
-/// One trial in this process.
 pub(crate) struct LocalTrial {
     pub spec: Spec,
     pub server: ServerArgs,

@@ -19,7 +19,6 @@ use clap::{Args, Subcommand};
 
 use crate::success;
 
-/// The default application.
 const MOVIES: &str = "movies";
 
 /// Build, start and stop the movie site: 33 services in eight languages, with their databases.

@@ -48,7 +48,6 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Writes the requested files.
     pub(crate) fn write(&self, experiment: &Experiment, folder: &ResultFolder) -> Result<()> {
         if self.csv {
             folder.write("trials.csv", export::trials(experiment).csv().as_bytes())?;

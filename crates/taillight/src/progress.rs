@@ -50,14 +50,12 @@ pub(crate) struct Teller {
     view: bool,
     color: bool,
     phase: String,
-    /// The current step.
     step: String,
     /// The latest outcome.
     last: String,
     /// The progress of the phase before a load.
     before: String,
     state: State,
-    /// Metrics for a monitoring system, if asked for.
     metrics: Option<LiveMetrics>,
 }
 

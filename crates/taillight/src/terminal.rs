@@ -47,7 +47,6 @@ pub(crate) fn say(text: &str) -> Result<()> {
     }
 }
 
-/// Writes `value` to standard output as JSON.
 pub(crate) fn say_json(value: &impl Serialize) -> Result<()> {
     say(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }

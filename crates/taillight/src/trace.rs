@@ -202,7 +202,6 @@ pub(crate) fn last(spec: &mut Spec, rate: Option<Rate>, typed: &Typed) -> Result
     Ok(())
 }
 
-/// The summary as text.
 fn words(summary: &Summary) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let row = |name: &str, text: String| format!("{name:<12} {text}\n");

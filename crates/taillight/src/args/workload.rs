@@ -20,7 +20,6 @@ impl Typed {
         self.0.ids().any(|id| id.as_str().replace('_', "-") == name && is_typed(id.as_str()))
     }
 
-    /// Whether this option was typed.
     fn is(&self, arg: &Arg) -> bool {
         self.has(&arg.get_id().as_str().replace('_', "-"))
     }
@@ -166,7 +165,6 @@ fn as_text(option: &Arg) -> Arg {
     if may_be_empty { plain.default_missing_value("") } else { plain }
 }
 
-/// Whether an option may be given without its value.
 fn is_optional(option: &Arg) -> bool {
     option.get_num_args().is_some_and(|count| count.min_values() == 0)
 }

@@ -49,7 +49,6 @@ pub(super) fn windows() -> Section {
     section
 }
 
-/// Searches for a maximum or a peak.
 pub(super) fn searches() -> Section {
     Section::of_limits("Limits of searches", "search", lab::limits())
 }

@@ -13,7 +13,6 @@ const SCHEMA: u32 = 1;
 /// A longer history is refused: 10 000 results of 20 figures have 20 MB.
 const LONGEST: u64 = 256 << 20;
 
-/// Results in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     pub(super) entries: Vec<Entry>,

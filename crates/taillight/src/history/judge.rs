@@ -26,7 +26,6 @@ pub(super) struct Judged {
     pub(super) changes: Vec<Change>,
 }
 
-/// The figure at one result.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Dot {
     pub(super) commit: String,
@@ -104,7 +103,6 @@ fn of_change(change: &ChangePoint, commit: &str, unit: Unit) -> Change {
 }
 
 impl Judged {
-    /// Whether it has enough results to be judged.
     pub(super) fn is_judged(&self) -> bool {
         self.points.len() >= LEAST_SERIES
     }
@@ -133,7 +131,6 @@ impl Judged {
     }
 }
 
-/// A value with its unit.
 pub(super) fn value(value: f64, unit: &Unit) -> String {
     let (value, unit) = match unit {
         Unit::Micros if value >= 1e6 => (value / 1e6, "s"),

@@ -41,7 +41,6 @@ pub(super) fn run(args: &AnalyticsArgs) -> Result<()> {
     ))
 }
 
-/// The build that makes the program.
 const NAME: &str = Learning::NAME;
 
 /// The program; it is built if missing.

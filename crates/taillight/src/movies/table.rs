@@ -5,7 +5,6 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-/// The heads of the columns.
 const HEADS: [&str; 8] = ["no", "service", "language", "pid", "address", "ready after", "restarts", "memory"];
 /// Those whose cells are numbers.
 const RIGHT: [bool; 8] = [true, false, false, true, false, true, true, true];

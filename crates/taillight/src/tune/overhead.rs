@@ -32,7 +32,6 @@ pub(super) struct OverheadArgs {
     json: bool,
 }
 
-/// The outcome of one knob.
 #[derive(Serialize)]
 struct Row {
     knob: String,
