@@ -16,7 +16,6 @@ use programs::Program;
 use step::{Outcome, Step, TestBuild};
 use tally::Tally;
 
-/// Which checks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
     /// Checks of every change.
@@ -25,7 +24,6 @@ pub(crate) enum Tier {
     Slow,
 }
 
-/// Options of `cargo xtask ci`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Whether to fetch missing tools.
@@ -136,7 +134,6 @@ fn start<'scope>(scope: &'scope Scope<'scope, '_>, steps: Vec<Step>) -> ScopedJo
     scope.spawn(move || steps.iter().map(Ended::beside).collect())
 }
 
-/// How a step ended.
 struct Ended {
     name: &'static str,
     outcome: Outcome,
@@ -160,13 +157,11 @@ impl Ended {
     }
 }
 
-/// Results of the steps so far.
 #[derive(Default)]
 struct Sum {
     tally: Tally,
     times: Vec<(&'static str, Duration)>,
     failed: Vec<&'static str>,
-    /// Whether a few failed tests run once more, alone.
     again: bool,
     /// Steps that only the slow tier runs.
     left: Vec<&'static str>,
@@ -185,7 +180,6 @@ impl Sum {
         }
     }
 
-    /// Runs steps one after the other.
     fn run_steps(&mut self, steps: &[Step]) {
         for step in steps {
             println!("\n== {}: {}", step.name, step.shown());

@@ -11,7 +11,6 @@ const TEST: &str = "differential::sphinx_answers_as_memcached_does_in_every_mode
 /// Longest run. Units: seconds.
 const SECONDS_MAX: u64 = 24 * 3600;
 
-/// How long, and with which commands.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
     seconds: u64,

@@ -42,7 +42,6 @@ const PACKED: &str = ".taillight.tgz";
 const LARGEST: u64 = 400_000;
 const REMEDY: &str = "run cargo xtask docs, and measure again to change a figure";
 
-/// A document with regenerated regions.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Made {
     text: String,
@@ -82,7 +81,6 @@ fn without_region(repository: &Repository) -> Vec<Finding> {
     without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
 }
 
-/// A missing or outdated result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     /// From the root.
@@ -97,7 +95,6 @@ impl Due {
         unmeasured::study(&self.path)
     }
 
-    /// The commands that measure it, one after the other.
     pub(crate) fn commands(&self) -> Vec<String> {
         unmeasured::commands(&self.path).unwrap_or_default()
     }
@@ -180,7 +177,6 @@ fn push(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// The lines of a region.
 fn content(file: &str, region: &Region, old: &[&str], source: &mut Tree<'_>) -> Result<Vec<String>, String> {
     let path = resolve(file, region.result).ok_or_else(|| format!("{} is no file", region.result))?;
     if path == claims::STUDIES {
@@ -248,7 +244,6 @@ impl<'a> Tree<'a> {
         self.history.changed_since(tables.commit.as_deref(), &tables.created, paths)
     }
 
-    /// Whether there is a file or folder at `path`, from the root.
     fn exists(&self, path: &str) -> bool {
         self.repository.exists(path)
     }

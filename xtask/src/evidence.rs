@@ -17,7 +17,6 @@ const OUT: &str = "target/evidence";
 /// What must be committed, since a result names the commit that it measures.
 const MEASURED: [&str; 4] = ["crates", "apps", ":(glob)studies/*/*.toml", "Cargo.lock"];
 
-/// Options of `cargo xtask evidence`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request {
     /// No study begins that is expected to end later.

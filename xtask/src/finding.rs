@@ -7,9 +7,7 @@ pub(crate) struct Finding {
     pub(crate) file: String,
     /// The line, from 1; `None` if it concerns the whole file.
     pub(crate) line: Option<usize>,
-    /// What is wrong.
     pub(crate) problem: String,
-    /// What to do.
     pub(crate) remedy: String,
 }
 

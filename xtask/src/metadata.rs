@@ -13,7 +13,6 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// A direct dependency of a package.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
@@ -28,7 +27,6 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// The packages of the workspace at `root`.
 pub(crate) fn read(root: &Path) -> Result<Vec<Package>, String> {
     let metadata: Metadata = of_cargo(root, &["--no-deps"])?;
     Ok(metadata.packages)

@@ -36,12 +36,10 @@ impl Repository {
         Repository { root: PathBuf::from("/none"), files: files.collect() }
     }
 
-    /// The folder that holds it.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The text of one file.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }

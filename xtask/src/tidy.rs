@@ -18,7 +18,6 @@ use crate::finding::Finding;
 use crate::metadata::Package;
 use crate::repository::Repository;
 
-/// How many checks there are.
 pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;

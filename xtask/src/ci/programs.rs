@@ -24,7 +24,6 @@ pub(super) fn at_once() -> usize {
     thread::available_parallelism().map_or(2, |processors| (processors.get() / 2).max(2))
 }
 
-/// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     /// Its package and its target.
@@ -32,7 +31,6 @@ pub(super) struct Program {
     words: Vec<String>,
     /// Working directory: the folder of its package, as under `cargo test`.
     folder: PathBuf,
-    /// How its output is counted.
     counting: Counting,
     /// Units: bytes.
     size: u64,
@@ -64,7 +62,6 @@ const MORE_DRAWS: [(&str, &str, &str); 2] =
 /// Its tests wait for loads to end: alone on two processors, two at a time, they left 41 % of the processors' time.
 const WAITS: &str = "taillight cli";
 
-/// How the tests of a program are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counting {
     /// From the lines of Rust's harness.
@@ -169,13 +166,11 @@ impl Program {
     }
 }
 
-/// How a program ended.
 struct Ended {
     status: String,
     tally: Tally,
     /// The output, if it failed.
     said: String,
-    /// Failed tests by name.
     failures: Vec<String>,
     took: Duration,
 }

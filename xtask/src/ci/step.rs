@@ -22,7 +22,6 @@ pub(super) struct Step {
     pub(super) tier: Tier,
     /// The program and its arguments; if a tool is missing, the reason for skipping.
     command: Result<Vec<String>, String>,
-    /// Variables of its environment.
     env: Vec<(String, String)>,
     reading: Reading,
 }
@@ -37,7 +36,6 @@ enum Reading {
     Lacking { said: &'static str, why: &'static str },
 }
 
-/// How a check went.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Passed,
@@ -45,7 +43,6 @@ pub(super) enum Outcome {
     Skipped(String),
 }
 
-/// Splits a command line at blanks.
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
@@ -128,7 +125,6 @@ impl TestBuild {
         TestBuild { step, runner, harness }
     }
 
-    /// The command as a reader would type it.
     pub(super) fn shown(&self) -> String {
         self.step.shown()
     }

@@ -84,7 +84,6 @@ impl Tally {
         self.ignored += count(" ignored");
     }
 
-    /// Adds another tally.
     pub(super) fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -94,7 +93,6 @@ impl Tally {
         self.failures.extend(other.failures);
     }
 
-    /// How many tests and checks were left out.
     pub(super) fn skipped_count(&self) -> u64 {
         self.ignored + self.skipped.len() as u64
     }

@@ -116,7 +116,6 @@ const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")]
 /// Where `cargo install` puts tools that only the checks need; `target/` belongs to cargo alone.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 
-/// The tools found or fetched.
 pub(super) struct Tools {
     /// cargo-deny, or why it is not there.
     pub(super) deny: Result<PathBuf, String>,
@@ -126,7 +125,6 @@ pub(super) struct Tools {
     pub(super) aarch64: Result<(), String>,
     /// The packages of npm that could not be installed, and why.
     pub(super) clients: Result<(), String>,
-    /// Whether Helm and kubeconform are there.
     pub(super) chart: bool,
 }
 

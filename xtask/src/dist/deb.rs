@@ -72,7 +72,6 @@ pub(super) fn package(
     Ok((format!("{name}_{version}_{}.deb", program.target.debian), ar(&members, release.epoch)))
 }
 
-/// Whether a shared file is one of the package.
 fn belongs(path: &str, package: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().trim_start_matches('_');
     name.split(['.', '-']).next() == Some(package)

@@ -67,7 +67,6 @@ pub(super) fn image(release: &Release, name: &'static str) -> Result<Image, Stri
     Ok(Image { digest, archive: layout.tar("", release.epoch)? })
 }
 
-/// Contents by their digests.
 #[derive(Default)]
 struct Blobs(BTreeMap<String, Vec<u8>>);
 

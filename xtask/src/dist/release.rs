@@ -50,7 +50,6 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// The name of an image.
     pub(super) fn image(&self, name: &str) -> String {
         format!("{}/{name}:{}", self.registry, self.version)
     }

@@ -36,7 +36,6 @@ struct Claim {
     when: Option<String>,
 }
 
-/// A claim with its verdict.
 struct Row {
     study: String,
     source: String,

@@ -5,7 +5,6 @@ use crate::markdown::unfenced;
 pub(super) struct Region<'a> {
     /// The result's path, from the document's folder.
     pub(super) result: &'a str,
-    /// The tables, by their ids.
     pub(super) tables: Vec<&'a str>,
     /// Paths, from the root, that the tables measure; empty for the generator, targets and study.
     pub(super) of: Vec<&'a str>,

@@ -77,7 +77,6 @@ fn folder(file: &str) -> String {
     file.split('/').take(2).collect::<Vec<_>>().join("/")
 }
 
-/// The blocks of a folder.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     blocks: usize,
@@ -137,7 +136,6 @@ fn words(text: &str) -> Vec<String> {
     text.split(letters).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// How many phrases there are among these words.
 fn count(words: &[String], phrases: &[Vec<Vec<&str>>]) -> usize {
     let is_at = |at: usize, phrase: &Vec<Vec<&str>>| {
         phrase

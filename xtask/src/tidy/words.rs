@@ -12,7 +12,6 @@ use crate::rust_text;
 const GLOSSARY: &str = "docs/glossary.md";
 const TITLE: &str = "Words that are not used";
 
-/// A word that is not used here.
 struct Banned<'a> {
     word: &'a str,
     instead: &'a str,
