@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 1_000);
         interrupt.raise();
         let error = make(&recipe, &out, &interrupt).unwrap_err();
-        assert!(error.is::<Interrupted>(), "{error:#}");
+        assert!(error.is::<launch::Interrupted>(), "{error:#}");
         assert!(!out.exists());
     }
 }

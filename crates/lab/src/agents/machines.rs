@@ -194,7 +194,8 @@ impl Elsewhere for Tenanted {
             .map_err(|error| format!("the agent's record of the server is damaged: {error}"))?;
         let of_instances = |one: &results::Service| {
             let each = one.addresses.len() / one.instances.max(1) as usize;
-            let addresses = one.addresses.iter().cloned().map(app::Address::try_from).collect::<Result<Vec<_>, _>>();
+            let addresses =
+                one.addresses.iter().cloned().map(app::Address::try_from).collect::<Result<Vec<_>, _>>();
             Ok((one.name.clone(), addresses?.chunks(each.max(1)).map(<[_]>::to_vec).collect()))
         };
         let addresses = record.services.iter().map(of_instances).collect::<Result<_, String>>()?;
