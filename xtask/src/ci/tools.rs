@@ -1,114 +1,35 @@
 //! Tools that the checks need in addition to the Rust toolchain, and how they are installed on an empty machine.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::{env, fs};
+
+use serde::Deserialize;
 
 use super::services::NoServices;
 use super::{Tier, client_tools, deploy_tools};
 use crate::command::{find, is_executable, output, quiet, run};
 use crate::{ROOT, aarch64};
 
-/// Programs that some tests need: name, Debian package, and the tests skipped without it.
-const PACKAGES: [(&str, &str, &str); 28] = [
-    ("memcached", "memcached", "the tests against a real memcached"),
-    ("nginx", "nginx", "the tests against a real NGINX"),
-    ("nghttpd", "nghttp2-server", "the test of HTTP/2 against nghttp2's server"),
-    ("lighttpd", "lighttpd", "the test against a real lighttpd"),
-    ("redis-server", "redis-server", "the tests against a real Redis"),
-    ("redis-cli", "redis-tools", "the test of RESP with the command line of Redis"),
-    ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
-    ("mariadbd", "mariadb-server", "the tests of the social network"),
-    ("php-fpm8.2", "php8.2-fpm", "the tests of the social network"),
-    ("curl", "curl", "the test that fetches files as a user would"),
-    ("chromium", "chromium", "the tests that open the report and play videos in a browser"),
-    ("node", "nodejs", "the tests that drive a browser, and of clients in JavaScript"),
-    ("npm", "npm", "what drives a browser, the page's player, and clients in JavaScript"),
-    ("ffmpeg", "ffmpeg", "the tests that make videos and play them"),
-    ("ip", "iproute2", "the tests of bridges and of agents on machines of their own"),
-    ("lxc-start", "lxc", "the tests of servers in containers of LXC"),
-    // The tests start a daemon of their own, which leaves the machine's network alone.
-    ("dockerd", "docker.io", "the tests of servers in containers of docker"),
-    ("podman", "podman", "the tests of servers in containers of podman"),
-    ("runc", "runc", "podman where both versions of control groups are mounted"),
-    ("catatonit", "catatonit", "the test of a pod that podman plays"),
-    ("clang", "clang", "what follows a request in the kernel, and its tests"),
-    // Ansible's machines are this one, reached through an SSH server that the tests start.
-    ("sshd", "openssh-server", "the tests of the Ansible playbook"),
-    ("ssh", "openssh-client", "the tests of the Ansible playbook"),
-    ("openssl", "openssl", "the tests of certificates and of the Ansible playbook"),
-    ("python3", "python3", "Ansible, and the clients in Python"),
-    ("sysctl", "procps", "the tests of knobs on this machine"),
-    ("javac", "default-jdk-headless", "the test of a client in Java"),
-    ("ruby", "ruby", "the test of a client in Ruby"),
-];
+/// Packages of Debian that some tests need.
+#[derive(Deserialize)]
+struct Packages {
+    /// By program: its package, and the tests that are skipped without it.
+    programs: BTreeMap<String, (String, String)>,
+    clients: Vec<String>,
+    bpf: Vec<String>,
+    movies: Vec<String>,
+    python: Vec<String>,
+}
 
-/// Cache clients that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not programs
-/// in `PATH`, so the package's list of files tells whether they are installed. The list includes PHP's extensions for
-/// the social network, and MediaWiki with those that it needs.
-const CLIENTS: [&str; 18] = [
-    "libmemcached-dev",
-    "libmemcached-tools",
-    // The mechanism that memcached with SASL offers.
-    "libsasl2-modules",
-    "libspymemcached-java",
-    "mediawiki",
-    "nutcracker",
-    "php-cli",
-    "php-gd",
-    "php-intl",
-    "php-mbstring",
-    "php-memcached",
-    "php-mysql",
-    "php-twig",
-    "php-xml",
-    "python3-pylibmc",
-    "python3-pymemcache",
-    "ruby-dalli",
-    // Makes the users of a memcached with SASL.
-    "sasl2-bin",
-];
-/// Libraries that the programs in the kernel are loaded with, by their names in Debian.
-const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
+static PACKAGES: LazyLock<Packages> =
+    LazyLock::new(|| toml::from_str(include_str!("packages.toml")).expect("a test reads it"));
+
 /// The features of a build with the programs in the kernel, as the tests have them.
 pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
-/// Debian packages that build and run the services of the movie site: compilers and libraries of Thrift, clients of
-/// PostgreSQL, and tools that make its data set. Java, Node and Python are among the programs above.
-const FOR_MOVIES: [&str; 30] = [
-    "cmake",
-    "fonts-bebas-neue",
-    "fonts-dejavu-core",
-    "fonts-ebgaramond",
-    "haproxy",
-    "libboost-dev",
-    "libgtest-dev",
-    "libpq-dev",
-    "libssl-dev",
-    "libthrift-dev",
-    "libxapian-dev",
-    "maven",
-    "ninja-build",
-    "nlohmann-json3-dev",
-    "php-thrift",
-    "php8.2-apcu",
-    "php8.2-cli",
-    "php8.2-fpm",
-    "php8.2-pgsql",
-    "postgresql-15",
-    "postgresql-client-15",
-    "python3-bcrypt",
-    "python3-jinja2",
-    "python3-numpy",
-    "python3-pil",
-    "python3-psycopg2",
-    "python3-six",
-    "python3-thrift",
-    "thrift-compiler",
-    "util-linux",
-];
-/// Packages for the Python environment that Ansible is installed into.
-const FOR_PYTHON: [&str; 1] = ["python3-venv"];
 
 /// Components of the toolchain: how each answers, and its name.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -143,7 +64,7 @@ pub(super) fn components(install: bool) {
 pub(super) fn prepare_compilers(install: bool) {
     if install {
         let clang = find("clang").is_none().then_some("clang");
-        install_packages(&clang.into_iter().chain(absent_of(&FOR_BPF)).collect::<Vec<_>>());
+        install_packages(&clang.into_iter().chain(absent_of(&PACKAGES.bpf)).collect::<Vec<_>>());
     }
 }
 
@@ -152,14 +73,15 @@ pub(super) fn prepare_compilers(install: bool) {
 pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if install {
         let programs = absent().map(|(_, package, _)| package);
-        let libraries = [absent_of(&CLIENTS), absent_of(&FOR_PYTHON), absent_of(&FOR_MOVIES)].concat();
+        let Packages { clients, movies, python, .. } = &*PACKAGES;
+        let libraries = [clients, python, movies].into_iter().flat_map(|list| absent_of(list));
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
     }
-    let clients = absent_of(&CLIENTS);
+    let clients = absent_of(&PACKAGES.clients);
     if !clients.is_empty() {
         println!("not here, and left out of the tests of real clients: {}", clients.join(", "));
     }
-    let movies = absent_of(&FOR_MOVIES);
+    let movies = absent_of(&PACKAGES.movies);
     if !movies.is_empty() {
         println!("not here, and left out of the movie site with what it takes: {}", movies.join(", "));
     }
@@ -187,15 +109,16 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
 }
 
 fn absent() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    PACKAGES.into_iter().filter(|(program, ..)| find(program).is_none())
+    let programs = PACKAGES.programs.iter().filter(|(program, _)| find(program).is_none());
+    programs.map(|(program, (package, without))| (program.as_str(), package.as_str(), without.as_str()))
 }
 
-fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
+fn absent_of(packages: &'static [String]) -> Vec<&'static str> {
     // A package that differs by architecture has that in its list's name.
     let list = |package: &str, arch: &str| format!("/var/lib/dpkg/info/{package}{arch}.list");
     let is_there =
         |package: &str| ["", ":amd64", ":arm64"].iter().any(|arch| Path::new(&list(package, arch)).is_file());
-    packages.iter().copied().filter(|package| !is_there(package)).collect()
+    packages.iter().map(String::as_str).filter(|package| !is_there(package)).collect()
 }
 
 /// Whether eBPF programs can be compiled here; otherwise the missing tool.
@@ -207,7 +130,7 @@ pub(crate) fn bpf() -> Result<(), String> {
             target.display()
         ));
     }
-    let mut absent = absent_of(&FOR_BPF);
+    let mut absent = absent_of(&PACKAGES.bpf);
     absent.extend(find("clang").is_none().then_some("clang"));
     match absent[..] {
         [] => Ok(()),
@@ -278,6 +201,14 @@ pub(crate) fn unpack(folder: &Path, to: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn has_the_packages_of_programs_and_libraries() {
+        let (package, without) = &PACKAGES.programs["nghttpd"];
+        assert_eq!(package, "nghttp2-server");
+        assert!(without.starts_with("the test of HTTP/2"));
+        assert!(PACKAGES.movies.iter().any(|name| name == "cmake") && PACKAGES.clients.len() == 18);
+    }
 
     #[test]
     fn knows_a_sysroot_with_the_target() {
