@@ -37,14 +37,19 @@ pub const FIT: f64 = 0.8;
 
 /// Draws the bandwidth of a client. Units: bits per second.
 pub(super) fn bandwidth(rng: &mut Rng) -> f64 {
+    let class = CLASSES[drawn(CLASSES.map(|class| class.percent), rng)];
+    rng.random_range(class.from..class.to) * 1e6
+}
+
+/// Draws a place by the shares of all places. Units: per cent, which add up to 100.
+fn drawn(shares: [u32; 4], rng: &mut Rng) -> usize {
     let mut left = rng.random_range(0..100);
-    let class = CLASSES.iter().find(|class| {
-        let found = left < class.percent;
-        left = left.saturating_sub(class.percent);
+    let found = shares.into_iter().position(|share| {
+        let found = left < share;
+        left = left.saturating_sub(share);
         found
     });
-    let class = class.unwrap_or(&CLASSES[CLASSES.len() - 1]);
-    rng.random_range(class.from..class.to) * 1e6
+    found.unwrap_or(shares.len() - 1)
 }
 
 /// How the quality of a client follows from a mix.
@@ -60,15 +65,7 @@ pub(super) enum Choice {
 pub(super) fn choice(mix: ClientMix, rng: &mut Rng) -> Choice {
     match mix {
         ClientMix::Table1 => Choice::Best,
-        ClientMix::CloudSuite => {
-            let mut left = rng.random_range(0..100);
-            let drawn = SHARES.iter().position(|share| {
-                let found = left < *share;
-                left = left.saturating_sub(*share);
-                found
-            });
-            Choice::Rung(drawn.unwrap_or(SHARES.len() - 1))
-        }
+        ClientMix::CloudSuite => Choice::Rung(drawn(SHARES, rng)),
     }
 }
 
