@@ -61,8 +61,6 @@ pub(super) struct Request<'a> {
     pub(super) library: &'a Library,
     pub(super) of: Watched,
     pub(super) ask: Ask,
-    /// Whether the request asks the server to close the connection after it.
-    pub(super) last: bool,
     pub(super) verify: Verify,
 }
 
@@ -99,7 +97,7 @@ impl Request<'_> {
             return Parsed::Refused(fault);
         }
         parsed(parse, |response| {
-            counts.ended += u64::from(!response.keep_alive && !self.last);
+            counts.ended += u64::from(!response.keep_alive);
             let then = if response.keep_alive { Then::End } else { Then::Close };
             (self.outcome(wire, response, counts), then)
         })
@@ -109,7 +107,7 @@ impl Request<'_> {
     pub(super) fn closed(&self, wire: &mut Wire, counts: &mut Answers) -> Option<Result<(), Fault>> {
         Some(match wire.parser.closed()? {
             Ok(response) => {
-                counts.ended += u64::from(!self.last);
+                counts.ended += 1;
                 self.outcome(wire, response, counts)
             }
             Err(defect) => Err(cut_off(&self.path(), defect)),

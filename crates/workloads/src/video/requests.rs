@@ -16,7 +16,7 @@ use crate::video::answers::{Request, Wire};
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::{Answers, VideoCounts};
-use crate::video::library::{Ask, Library, Videos, Watched};
+use crate::video::library::Videos;
 use crate::video::links::{Links, paced};
 use crate::video::session::{Rules, Session};
 
@@ -38,8 +38,6 @@ const QUEUE_MOST: f64 = 1_048_576.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     session: u32,
-    /// Whether the request asks the server to close the connection after it.
-    last: bool,
 }
 
 /// The data shared by all threads.
@@ -110,7 +108,7 @@ impl Video {
             of.resize(self.sessions.len(), 0);
             of[place as usize] = links.take(self.sessions[place as usize].viewer.bandwidth);
         }
-        Job { session: place, last: false }
+        Job { session: place }
     }
 
     /// A session has ended: its place is free, and its link.
@@ -135,22 +133,7 @@ impl Video {
         let session = &self.sessions[job.session as usize];
         let (library, of) = (&self.rules.library, session.viewer.watched);
         let (ask, verify) = (session.ask(library), self.known.config.verify);
-        (Request { library, of, ask, last: job.last, verify }, &mut self.counts.answers)
-    }
-
-    fn write(&self, job: Job, out: &mut Vec<u8>) {
-        let session = &self.sessions[job.session as usize];
-        let template = &self.templates[session.viewer.server];
-        write(template, &self.rules.library, session.viewer.watched, session.ask(&self.rules.library), out);
-    }
-}
-
-/// Writes a request.
-pub(super) fn write(template: &Template, library: &Library, of: Watched, ask: Ask, out: &mut Vec<u8>) {
-    let path = |out: &mut Vec<u8>| library.append_path(of, ask, out);
-    match library.part(of, ask).range {
-        Some(range) => template.write_range(path, (range.first, range.last), out),
-        None => template.write(path, out),
+        (Request { library, of, ask, verify }, &mut self.counts.answers)
     }
 }
 
@@ -228,8 +211,14 @@ impl Workload for Video {
     }
 
     fn request(&mut self, job: &mut Job, _: u16, out: &mut Vec<u8>) {
-        job.last = false;
-        self.write(*job, out);
+        let session = &self.sessions[job.session as usize];
+        let (library, of) = (&self.rules.library, session.viewer.watched);
+        let (template, ask) = (&self.templates[session.viewer.server], session.ask(library));
+        let path = |out: &mut Vec<u8>| library.append_path(of, ask, out);
+        match library.part(of, ask).range {
+            Some(range) => template.write_range(path, (range.first, range.last), out),
+            None => template.write(path, out),
+        }
     }
 
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {

@@ -4,6 +4,7 @@ use spec::workload::Delivery;
 
 use super::*;
 use crate::video::config::tests::{config, listed};
+use crate::video::library::Library;
 
 fn video(config: &VideoConfig) -> Video {
     Video::new(&Arc::new(Known::new(config).unwrap()), (0, 1)).unwrap()
