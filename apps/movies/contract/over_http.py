@@ -333,7 +333,7 @@ def _(s):
     token = answer.json()
     must(sorted(token) == ["expires_s", "token", "user"] and token["user"] == 3, token)
     must(abs(token["expires_s"] - time.time() - 86400) < 120, token)
-    must(re.fullmatch(rf"3\.{token['expires_s']}\.[0-9a-f]{{64}}", token["token"]), token)
+    must(re.fullmatch(rf"3\.{token['expires_s']}\.[0-9a-f]{{16}}\.[0-9a-f]{{64}}", token["token"]), token)
     cookie = answer.headers["Set-Cookie"]
     must(cookie.startswith(f"token={token['token']}; ") and "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie, cookie)
 
@@ -386,9 +386,10 @@ def _(s):
 
 
 def forged(token: str) -> list:
-    user, expires, proof = token.split(".")
-    return ["x", token[:-1], token + "0", f"{int(user) + 1}.{expires}.{proof}", f"{user}.{int(expires) + 1}.{proof}", f"0{token}",
-            f"{user}.{expires}.{proof.upper()}" if proof.upper() != proof else "x", f"{user}.1.{proof}", f"{user}.{expires}.{'0' * 64}"]
+    user, expires, nonce, proof = token.split(".")
+    return ["x", token[:-1], token + "0", f"{int(user) + 1}.{expires}.{nonce}.{proof}", f"{user}.{int(expires) + 1}.{nonce}.{proof}", f"0{token}",
+            f"{user}.{expires}.{nonce}.{proof.upper()}" if proof.upper() != proof else "x", f"{user}.1.{nonce}.{proof}",
+            f"{user}.{expires}.{nonce}.{'0' * 64}", f"{user}.{expires}.{int(nonce, 16) ^ 1:016x}.{proof}", f"{user}.{expires}.{proof}"]
 
 
 @case("tells a program that its token is none, and a browser nothing")
@@ -425,6 +426,16 @@ def _(s):
     for line, body in (("POST /api/rent", {"movie": 1, "key": "k"}), ("POST /api/deposit", {"cents": 500, "key": "k"}), ("GET /api/rentals", None),
                        ("GET /api/my-reviews", None), ("POST /api/review", {"title": title, "text": "No.", "stars": 5})):
         s.refuses(401, line, body, token=token)
+
+
+@case("logs out of one of two logins of a second")
+def _(s):
+    name, password, _ = s.new_user()
+    login = {"name": name, "password": password}
+    one, other = (s.good("POST /api/login", login)["token"] for _ in range(2))
+    s.good("POST /api/logout", {}, token=one)
+    s.refuses(401, "GET /api/rentals", token=one)
+    s.good("GET /api/rentals", token=other)
 
 
 @case("logs nobody in for a page of another site")

@@ -96,10 +96,10 @@ def _any(env, given, got):
 def _token_of(env, given, got):
     user = make(given, env)
     parts = got.split(".") if isinstance(got, str) else []
-    if len(parts) != 3 or not all(part.isdigit() for part in parts[:2]):
+    if len(parts) != 4 or not all(part.isdigit() for part in parts[:2]) or len(parts[2]) != 16:
         return False
     expires = int(parts[1])
-    return got == vectors.token(env.secret, user, expires) and abs(expires - time.time() - 86400) < MINUTE
+    return got == vectors.token(env.secret, user, expires, parts[2]) and abs(expires - time.time() - 86400) < MINUTE
 
 
 def _signed(env, given, got):

@@ -35,8 +35,8 @@ def jump(key: int, buckets: int) -> int:
     return b
 
 
-def token(secret: str, user: int, expires: int) -> str:
-    text = f"{user}.{expires}"
+def token(secret: str, user: int, expires: int, nonce: str = "0123456789abcdef") -> str:
+    text = f"{user}.{expires}.{nonce}"
     return f"{text}.{hmac.new(bytes.fromhex(secret), text.encode(), hashlib.sha256).hexdigest()}"
 
 
@@ -85,8 +85,8 @@ def vectors():
         "tokens": {
             "secret": SECRET,
             "now_s": 1799999000,
-            "good": [{"token": token(SECRET, user, expires), "user": user, "expires_s": expires}
-                     for user, expires in ((7, 1800000000), (1, 1799999001), (2**53, 4000000000))],
+            "good": [{"token": token(SECRET, user, expires, nonce), "user": user, "expires_s": expires}
+                     for user, expires, nonce in ((7, 1800000000, "0123456789abcdef"), (1, 1799999001, "0" * 16), (2**53, 4000000000, "f" * 16))],
             "bad": [
                 {"token": good[:-1] + ("0" if good[-1] != "0" else "1"), "why": "one digit of the HMAC differs"},
                 {"token": good[:-1], "why": "cut"},
@@ -99,7 +99,11 @@ def vectors():
                 {"token": "+7" + good[1:], "why": "a sign"},
                 {"token": "", "why": "empty"},
                 {"token": "..", "why": "empty parts"},
-                {"token": "7.1800000000", "why": "no HMAC"},
+                {"token": "7.1800000000.0123456789abcdef", "why": "no HMAC"},
+                {"token": good.replace(".0123456789abcdef", ""), "why": "no nonce"},
+                {"token": good.replace("0123456789abcdef", "fedcba9876543210"), "why": "another nonce"},
+                {"token": token(SECRET, 7, 1800000000, "0123456789ABCDEF"), "why": "a nonce of upper-case digits"},
+                {"token": token(SECRET, 7, 1800000000, "0123"), "why": "a short nonce"},
                 {"token": good + ".1", "why": "a part too many"},
                 {"token": token(SECRET, 10**30, 1800000000), "why": "a user beyond 64 bits"},
             ],

@@ -212,10 +212,9 @@ func TestTokens(t *testing.T) {
 		if err != nil || user != good.User {
 			t.Errorf("%s: %d, %v", good.Token, user, err)
 		}
-		_, rest, _ := strings.Cut(good.Token, ".")
-		expiry, _, _ := strings.Cut(rest, ".")
-		expires, _ := strconv.ParseInt(expiry, 10, 64)
-		if made := tokens.Make(good.User, expires); made != good.Token {
+		parts := strings.Split(good.Token, ".")
+		expires, _ := strconv.ParseInt(parts[1], 10, 64)
+		if made := tokens.with(good.User, expires, parts[2]); made != good.Token {
 			t.Errorf("made %s, want %s", made, good.Token)
 		}
 	}
@@ -224,6 +223,11 @@ func TestTokens(t *testing.T) {
 		if _, _, err := tokens.Parts(bad.Token, now); !errors.As(err, &refused) || refused.Code != idl.Code_UNAUTHORIZED {
 			t.Errorf("%s: %v", bad.Why, err)
 		}
+	}
+	one, errOne := tokens.Make(7, v.Now+1)
+	other, errOther := tokens.Make(7, v.Now+1)
+	if user, _, err := tokens.Parts(one, now); err != nil || user != 7 || one == other || errOne != nil || errOther != nil {
+		t.Errorf("two logins of a second: %s and %s, %v", one, other, err)
 	}
 	if _, err := NewTokens(&Config{}); err == nil {
 		t.Error("tokens without a secret")

@@ -35,9 +35,10 @@ final class Accounts
      */
     private function with(?string $token, callable $work): mixed
     {
-        [$user, $expires] = Token::parts((string) $token, $this->secret, time());
-        return $this->store->update((string) $user, static function (Store $store) use ($user, $expires, $work): mixed {
-            if ($store->get('ended', "$user#$expires") !== null) {
+        $user = Token::user((string) $token, $this->secret, time());
+        $id = Token::id((string) $token);
+        return $this->store->update((string) $user, static function (Store $store) use ($user, $id, $work): mixed {
+            if ($store->get('ended', $id) !== null) {
                 throw self::refused(Code::UNAUTHORIZED, 'the token was ended by a log-out; log in again');
             }
             return $work($store, $user);

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -124,7 +123,11 @@ func (h *handler) Login(ctx context.Context, given, password, source string) (*i
 	}
 	h.throttle.succeeded(account, source)
 	expires := time.Now().Add(chassis.TokenLife).Unix()
-	return &idl.Token{Token: h.tokens.Make(a.User, expires), User: idl.UserId(a.User), ExpiresS: expires}, nil
+	token, err := h.tokens.Make(a.User, expires)
+	if err != nil {
+		return nil, err
+	}
+	return &idl.Token{Token: token, User: idl.UserId(a.User), ExpiresS: expires}, nil
 }
 
 // accountOf returns the account of a name, empty if unknown.
@@ -149,17 +152,17 @@ func (h *handler) Logout(ctx context.Context, token string) error {
 		return err
 	}
 	key := strconv.FormatInt(user, 10)
-	_, err = h.store.Update(ctx, key, endToken, tokenID(user, expires), ending{expires}, key+"#", key+"$", time.Now().Unix())
+	_, err = h.store.Update(ctx, key, endToken, tokenID(token), ending{expires}, key+"#", key+"$", time.Now().Unix())
 	return err
 }
 
 // Check is the user of a token that was not ended.
 func (h *handler) Check(ctx context.Context, token string) (idl.UserId, error) {
-	user, expires, err := h.tokens.Parts(token, time.Now())
+	user, _, err := h.tokens.Parts(token, time.Now())
 	if err != nil {
 		return 0, err
 	}
-	if ended, err := h.store.Get(ctx, "ended", tokenID(user, expires), &ending{}); err != nil || ended {
+	if ended, err := h.store.Get(ctx, "ended", tokenID(token), &ending{}); err != nil || ended {
 		return 0, orEnded(err)
 	}
 	return idl.UserId(user), nil
@@ -172,8 +175,9 @@ func orEnded(err error) error {
 	return chassis.Refuse(idl.Code_UNAUTHORIZED, "the token was ended by a log-out; log in again")
 }
 
-func tokenID(user, expires int64) string {
-	return fmt.Sprintf("%d#%d", user, expires)
+// tokenID is the key of a token, which has been checked, among those that were ended.
+func tokenID(token string) string {
+	return strings.ReplaceAll(token[:strings.LastIndexByte(token, '.')], ".", "#")
 }
 
 // Upload is the part of a review that says whose it is.

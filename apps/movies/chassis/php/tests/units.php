@@ -220,8 +220,11 @@ same($moved > 1_800 && $moved < 2_200, true, "a fifth of the keys moves, of 1000
 
 // Tokens.
 $secret = hex2bin(SECRET);
-$token = static fn (string $what): string => "$what." . hash_hmac('sha256', $what, $secret);
+$nonce = '0123456789abcdef';
+$signed = static fn (string $what): string => "$what." . hash_hmac('sha256', $what, $secret);
+$token = static fn (string $what): string => $signed("$what.$nonce");
 same(Token::user($token('7.1000'), $secret, 999), 7, 'a token');
+same(Token::id($token('7.1000')), "7#1000#$nonce", 'the id of a token');
 foreach ([
     'an expired one' => $token('7.1000'),
     'another user' => '8' . substr($token('7.2000'), 1),
@@ -236,7 +239,10 @@ foreach ([
     'an expiry that is too great' => $token('7.9999999999999999999'),
     'nothing' => '',
     'words' => 'a.b.c',
-    'another secret' => '7.2000.' . hash_hmac('sha256', '7.2000', 'x'),
+    'another secret' => "7.2000.$nonce." . hash_hmac('sha256', "7.2000.$nonce", 'x'),
+    'another nonce' => str_replace($nonce, strrev($nonce), $token('7.2000')),
+    'no nonce' => $signed('7.2000'),
+    'a short nonce' => $signed('7.2000.0123'),
 ] as $what => $given) {
     same(thrown(fn () => Token::user($given, $secret, 1000)), Refused::class, "token: $what");
 }

@@ -11,7 +11,7 @@ CREATE TABLE charges (id text PRIMARY KEY, doc jsonb NOT NULL);
 -- "U#M": {"movie", "clip", "cents", "expires_s", "balance_cents", "key", "number"}, the last rental of the film: the balance after it,
 -- the key that asked for it, and how many of this film there were up to it.
 CREATE TABLE rentals (id text PRIMARY KEY, doc jsonb NOT NULL);
--- "U#EXPIRY": {"expires_s"}, a token of the user that was ended before its time.
+-- "U#EXPIRY#NONCE": {"expires_s"}, a token of the user that was ended before its time.
 CREATE TABLE ended (id text PRIMARY KEY, doc jsonb NOT NULL);
 -- "U#M": the user has rented or reviewed the film.
 CREATE TABLE seen (id text PRIMARY KEY);

@@ -77,8 +77,9 @@ foreach (['', '1,', 'x', '1,,2', '0', '1;2'] as $bad) {
 
 // Tokens: from a program, or from a browser, whose cookie another site could have it send.
 $secret = str_repeat('s', 32);
-$token = '7.2000.' . hash_hmac('sha256', '7.2000', $secret);
-$old = '7.500.' . hash_hmac('sha256', '7.500', $secret);
+$made = static fn (string $what): string => "$what." . hash_hmac('sha256', $what, $secret);
+$token = $made('7.2000.0123456789abcdef');
+$old = $made('7.500.0123456789abcdef');
 $bearer = static fn (string $token): array => ['HTTP_AUTHORIZATION' => "Bearer $token"];
 $own = ['HTTP_X_REQUESTED_WITH' => 'movies'];
 same($post('', $bearer($token))->userToken($secret, 1000), $token, 'a bearer token');

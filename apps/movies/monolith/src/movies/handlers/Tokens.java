@@ -3,6 +3,7 @@ package movies.handlers;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
+import java.security.SecureRandom;
 import java.time.Instant;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
@@ -14,12 +15,17 @@ import movies.chassis.Store;
 import movies.idl.Code;
 import movies.idl.Refused;
 
-/** Proofs of logins, `USER.EXPIRY.HMAC`, which any service that has the secret checks by itself. */
+/**
+ * Proofs of logins, `USER.EXPIRY.NONCE.HMAC`, which any service that has the secret checks by itself. By the nonce two logins of a user
+ * in one second have two tokens.
+ */
 public final class Tokens {
     /** From a login on. Source: the contract of the application. Units: s. */
     public static final long LIFE_S = 24 * 60 * 60;
     private static final String HMAC = "HmacSHA256";
-    private static final Pattern FORM = Pattern.compile("([1-9][0-9]{0,18})\\.([1-9][0-9]{0,18})\\.([0-9a-f]{64})");
+    private static final Pattern FORM =
+            Pattern.compile("(([1-9][0-9]{0,18})\\.([1-9][0-9]{0,18})\\.[0-9a-f]{16})\\.([0-9a-f]{64})");
+    private static final SecureRandom RANDOM = new SecureRandom();
 
     private final SecretKeySpec secret;
 
@@ -29,7 +35,11 @@ public final class Tokens {
     }
 
     public String make(long user, long expiresS) {
-        String named = user + "." + expiresS;
+        return make(user, expiresS, HexFormat.of().toHexDigits(RANDOM.nextLong()));
+    }
+
+    String make(long user, long expiresS, String nonce) {
+        String named = user + "." + expiresS + "." + nonce;
         return named + "." + HexFormat.of().formatHex(hmac(named));
     }
 
@@ -62,13 +72,13 @@ public final class Tokens {
         if (!parts.matches()) {
             throw none();
         }
-        byte[] given = HexFormat.of().parseHex(parts.group(3));
-        if (!MessageDigest.isEqual(given, hmac(parts.group(1) + "." + parts.group(2)))) {
+        byte[] given = HexFormat.of().parseHex(parts.group(4));
+        if (!MessageDigest.isEqual(given, hmac(parts.group(1)))) {
             throw none();
         }
         try {
-            if (Long.parseLong(parts.group(2)) > nowS) {
-                return Long.parseLong(parts.group(1));
+            if (Long.parseLong(parts.group(3)) > nowS) {
+                return Long.parseLong(parts.group(2));
             }
         } catch (NumberFormatException tooLarge) {
             throw none();

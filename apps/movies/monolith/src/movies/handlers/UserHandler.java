@@ -134,7 +134,7 @@ public final class UserHandler extends Handler implements User.Iface {
     public void logout(String token) throws TException {
         String user = Long.toString(tokens.user(token));
         String id = Tokens.id(token);
-        long expiresS = Long.parseLong(id.substring(id.indexOf('#') + 1));
+        long expiresS = Long.parseLong(id.split("#")[1]);
         store.update(user, END, user + "#", user + "$", Instant.now().getEpochSecond(), id, expiresS);
     }
 

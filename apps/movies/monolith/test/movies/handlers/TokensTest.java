@@ -1,6 +1,7 @@
 package movies.handlers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -25,7 +26,8 @@ final class TokensTest {
         for (JsonElement each : vectors.getAsJsonArray("good")) {
             JsonObject one = each.getAsJsonObject();
             String token = one.get("token").getAsString();
-            assertEquals(token, tokens.make(one.get("user").getAsLong(), one.get("expires_s").getAsLong()));
+            String nonce = token.split("\\.")[2];
+            assertEquals(token, tokens.make(one.get("user").getAsLong(), one.get("expires_s").getAsLong(), nonce));
             assertEquals(one.get("user").getAsLong(), tokens.user(token, now));
         }
         for (JsonElement each : vectors.getAsJsonArray("bad")) {
@@ -34,6 +36,16 @@ final class TokensTest {
                     assertThrows(Refused.class, () -> tokens.user(one.get("token").getAsString(), now), one.get("why").getAsString());
             assertEquals(Code.UNAUTHORIZED, refused.getCode());
         }
+    }
+
+    @Test
+    void twoLoginsOfASecondHaveTwoTokens() throws Refused {
+        Tokens tokens = new Tokens("00".repeat(32));
+        String one = tokens.make(7, 1001);
+        String other = tokens.make(7, 1001);
+        assertEquals("7 7", tokens.user(one, 1000) + " " + tokens.user(other, 1000));
+        assertNotEquals(one, other);
+        assertNotEquals(Tokens.id(one), Tokens.id(other));
     }
 
     @Test
