@@ -20,11 +20,6 @@ impl Running {
         Seat { service, found: &started.found, placement: whole.of_instance(number), number, folder }
     }
 
-    pub(crate) fn first_seat(&self) -> Option<(Seat<'_>, &[Address])> {
-        let started = self.here().next()?;
-        Some((self.seat(started, 0), started.addresses.first()?))
-    }
-
     /// Fills the stores. Errors: the first that cannot be.
     pub(crate) fn fill(&self) -> Result<(), Error> {
         self.stores("fill", |store| store.fill.as_ref())

@@ -97,7 +97,8 @@ pub(crate) fn fill(
     filling: &Filling<'_>,
     tell: Tell<'_>,
 ) -> Result<Vec<String>, Error> {
-    let (seat, addresses) = running.first_seat().expect("its service runs");
+    let started = running.here().next().expect("its service runs");
+    let (seat, addresses) = (running.seat(started, 0), &started.addresses[0]);
     let of = filling.rows() + data_rows(running, seeded)?;
     let mut rows = 0;
     for step in &seeded.steps {

@@ -209,13 +209,15 @@ impl Deployment {
         if service.needs.contains(&Need::Files) {
             mounts.push(map! { "name" => volume(pod, "files"), "mountPath" => FILES, "readOnly" => true });
         }
-        let container = map! {
+        let mut container = map! {
             "name" => name,
             "image" => (dialect.image)(&self.plan.app().image_name(service)),
             "imagePullPolicy" => "IfNotPresent",
             "command" => command,
         };
-        let container = container.with_some("workingDir", service.has_folder().then(|| instance.own()));
+        if service.has_folder() {
+            container = container.with("workingDir", instance.own());
+        }
         let container = container
             .with("resources", memory(keeps, 2 * keeps + BESIDE_MEMORY))
             .with("securityContext", security());

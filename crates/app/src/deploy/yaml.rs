@@ -71,13 +71,6 @@ impl Yaml {
         self
     }
 
-    pub(crate) fn with_some<T: Into<Yaml>>(self, key: &str, value: Option<T>) -> Yaml {
-        match value {
-            Some(value) => self.with(key, value),
-            None => self,
-        }
-    }
-
     /// A line of Helm's within a map.
     pub(crate) fn helm(self, line: &str) -> Yaml {
         self.with(line, false)
