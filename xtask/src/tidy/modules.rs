@@ -8,7 +8,10 @@ use crate::repository::Repository;
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     let of_sources = |file: &str| file.contains("/src/") && file.ends_with("/mod.rs");
     let files = repository.ending(".rs").filter(|(file, _)| of_sources(file));
-    let styled = files.map(|(file, _)| Finding::file(file, "is a module called mod.rs", moved(file)));
+    let styled = files.map(|(file, _)| {
+        let remedy = format!("git mv {file} {}.rs", file.trim_end_matches("/mod.rs"));
+        Finding::file(file, "is a module called mod.rs", remedy)
+    });
     let unnamed = repository.ending(".rs").filter_map(|(file, _)| unnamed(repository, file));
     styled.chain(unnamed).collect()
 }
@@ -22,10 +25,6 @@ fn unnamed(repository: &Repository, file: &str) -> Option<Finding> {
     let line = format!("mod {name};");
     let is_named = text.lines().any(|other| other.ends_with(&line));
     (!is_named).then(|| Finding::file(file, "is in no test program", format!("write `{line}` in {program}")))
-}
-
-fn moved(file: &str) -> String {
-    format!("git mv {file} {}.rs", file.trim_end_matches("/mod.rs"))
 }
 
 #[cfg(test)]
