@@ -313,8 +313,9 @@ service UpdateMovie extends Chassis {
 }
 
 service User extends Chassis {
-  UserId signUp(1: string name, 2: string password) throws (1: Refused refused),
-  /** Slower after wrong passwords. `source`: the address that it is asked from; empty where it is not known. */
+  /** Slower after many of one source. `source`: the address that it is asked from; empty where it is not known. */
+  UserId signUp(1: string name, 2: string password, 3: string source) throws (1: Refused refused),
+  /** Slower after wrong passwords. `source`: as of signUp. */
   Token login(1: string name, 2: string password, 3: string source) throws (1: Refused refused),
   /** Ends a token before its time; nothing where it has ended. */
   void logout(1: string token) throws (1: Refused refused),

@@ -61,13 +61,19 @@ type (
 )
 
 // SignUp stores the account first and then who has the name, so that a name always leads to an account.
-func (h *handler) SignUp(ctx context.Context, given, password string) (idl.UserId, error) {
+func (h *handler) SignUp(ctx context.Context, given, password, source string) (idl.UserId, error) {
 	if !name.MatchString(given) {
 		return 0, chassis.Refuse(idl.Code_BAD_REQUEST,
 			"a name has 2 to 32 letters, digits, `.`, `_` or `-` of ASCII and begins with a letter or digit; it has %d bytes", len(given))
 	}
 	if n := len(password); n < leastPassword || n > mostPassword {
 		return 0, chassis.Refuse(idl.Code_BAD_REQUEST, "a password has %d to %d bytes, and not %d", leastPassword, mostPassword, n)
+	}
+	if len(source) > mostSource {
+		return 0, chassis.Refuse(idl.Code_BAD_REQUEST, "the source has %d bytes, and may have %d", len(source), mostSource)
+	}
+	if wait := h.throttle.signUp(source, time.Now()); wait > 0 {
+		return 0, chassis.Refuse(idl.Code_TOO_MANY, "too many sign-ups; try again in %d s", int(wait.Seconds())+1)
 	}
 	id := strings.ToLower(given)
 	if taken, err := h.store.Get(ctx, "names", id, &owner{}); err != nil || taken {

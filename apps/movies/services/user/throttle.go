@@ -7,24 +7,26 @@ import (
 )
 
 // How many wrong passwords cost no wait: of an account from one source, which is mostly its owner; from one source, which may be a
-// network of many; of an account from wherever. Source: ours.
+// network of many; of an account from wherever. And how many sign-ups of one source. Source: ours.
 const (
 	freePair    = 10
 	freeSource  = 50
 	freeAccount = 100
+	freeSignUps = 100
 )
 
 const (
 	// firstWait is that after the first failure that is not free; each next one doubles it.
 	firstWait   = time.Second
 	longestWait = time.Minute
-	// forgotten is a count without a failure for this time.
+	// forgotten is a count to which nothing was added for this time.
 	forgotten = 15 * time.Minute
 	// mostCounts bounds the memory, 2 MB; beyond it the count that was not used for longest is forgotten.
 	mostCounts = 10_000
 )
 
-// throttle slows down who guesses passwords: after some failures each next one means a longer wait, in which nothing is checked.
+// throttle slows down who guesses passwords, or signs up many users: after some each next one means a longer wait, in which nothing is
+// checked.
 type throttle struct {
 	mutex  sync.Mutex
 	counts map[string]*list.Element
@@ -48,17 +50,33 @@ func newThrottle() *throttle {
 func (t *throttle) begin(account, source string, now time.Time) time.Duration {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	var until time.Time
-	for _, key := range []string{pair(account, source), "source " + source, "account " + account} {
-		if found := t.counts[key]; found != nil && found.Value.(*failures).until.After(until) {
-			until = found.Value.(*failures).until
-		}
-	}
-	if until.After(now) {
-		return until.Sub(now)
+	if wait := t.wait(now, pair(account, source), "source "+source, "account "+account); wait > 0 {
+		return wait
 	}
 	t.add(pair(account, source), freePair, now)
 	return 0
+}
+
+// signUp returns how long to wait before a source signs up one more user; 0: now, which counts.
+func (t *throttle) signUp(source string, now time.Time) time.Duration {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if wait := t.wait(now, "sign-up "+source); wait > 0 {
+		return wait
+	}
+	t.add("sign-up "+source, freeSignUps, now)
+	return 0
+}
+
+// wait is the longest wait of these counts.
+func (t *throttle) wait(now time.Time, keys ...string) time.Duration {
+	var longest time.Duration
+	for _, key := range keys {
+		if found := t.counts[key]; found != nil {
+			longest = max(longest, found.Value.(*failures).until.Sub(now))
+		}
+	}
+	return longest
 }
 
 // failed counts a wrong password.

@@ -62,6 +62,28 @@ func TestThrottleOfSourcesAndAccounts(t *testing.T) {
 	}
 }
 
+func TestThrottleOfSignUps(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	one := newThrottle()
+	for n := range freeSignUps + 1 {
+		if wait := one.signUp("a", now); wait != 0 {
+			t.Fatalf("sign-up %d: a wait of %v", n, wait)
+		}
+	}
+	if one.signUp("a", now) != firstWait || one.signUp("b", now) != 0 || one.begin("ann", "a", now) != 0 {
+		t.Error("a source that signs up many is not slowed down alone")
+	}
+	// A refused one does not count.
+	now = now.Add(firstWait)
+	if one.signUp("a", now) != 0 || one.signUp("a", now) != 2*firstWait {
+		t.Error("the wait does not double")
+	}
+	now = now.Add(forgotten + time.Second)
+	if one.signUp("a", now) != 0 || one.signUp("a", now) != 0 {
+		t.Error("a long silence does not end it")
+	}
+}
+
 func TestAttemptsThatWereNotCheckedDoNotCount(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	one := newThrottle()

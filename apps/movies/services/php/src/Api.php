@@ -136,7 +136,7 @@ final class Api
     public function signUp(): Answer
     {
         [$name, $password] = $this->credentials();
-        $this->caller->start('user', 'signUp', $name, $password)->result();
+        $this->caller->start('user', 'signUp', $name, $password, $this->request->source())->result();
         return $this->login();
     }
 

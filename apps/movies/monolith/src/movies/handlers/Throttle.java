@@ -1,26 +1,26 @@
 package movies.handlers;
 
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Slows down who guesses passwords: after some failures each next one means a longer wait, in which nothing is checked. As in the Go
- * service.
+ * Slows down who guesses passwords, or signs up many users: after some each next one means a longer wait, in which nothing is checked.
+ * As in the Go service.
  */
 final class Throttle {
     /**
      * How many wrong passwords cost no wait: of an account from one source, which is mostly its owner; from one source, which may be a
-     * network of many; of an account from wherever.
+     * network of many; of an account from wherever. And how many sign-ups of one source.
      */
     static final int FREE_PAIR = 10;
     static final int FREE_SOURCE = 50;
     static final int FREE_ACCOUNT = 100;
+    static final int FREE_SIGN_UPS = 100;
     /** After the first failure that is not free; each next one doubles it. */
     private static final long FIRST_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long LONGEST_NS = TimeUnit.MINUTES.toNanos(1);
-    /** A count without a failure for this time is forgotten. */
+    /** A count to which nothing was added for this time is forgotten. */
     static final long FORGOTTEN_NS = TimeUnit.MINUTES.toNanos(15);
     /** Bounds the memory; beyond it the count that was not used for longest is forgotten. */
     static final int MOST_COUNTS = 10_000;
@@ -44,16 +44,30 @@ final class Throttle {
      * succeeded, so that many at once are no more than one after the other. Units: s.
      */
     synchronized long begin(String account, String source, long now) {
+        long waitS = waitS(now, pair(account, source), "source " + source, "account " + account);
+        if (waitS == 0) {
+            add(pair(account, source), FREE_PAIR, now);
+        }
+        return waitS;
+    }
+
+    /** How long to wait before a source signs up one more user; 0: now, which counts. Units: s. */
+    synchronized long signUp(String source, long now) {
+        long waitS = waitS(now, "sign-up " + source);
+        if (waitS == 0) {
+            add("sign-up " + source, FREE_SIGN_UPS, now);
+        }
+        return waitS;
+    }
+
+    /** The longest wait of these counts. */
+    private long waitS(long now, String... keys) {
         long wait = 0;
-        for (String key : List.of(pair(account, source), "source " + source, "account " + account)) {
+        for (String key : keys) {
             Failures found = counts.get(key);
             wait = found != null && found.count > 0 ? Math.max(wait, found.until - now) : wait;
         }
-        if (wait > 0) {
-            return TimeUnit.NANOSECONDS.toSeconds(wait) + 1;
-        }
-        add(pair(account, source), FREE_PAIR, now);
-        return 0;
+        return wait > 0 ? TimeUnit.NANOSECONDS.toSeconds(wait) + 1 : 0;
     }
 
     synchronized void failed(String account, String source, long now) {

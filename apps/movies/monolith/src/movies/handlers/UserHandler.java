@@ -53,7 +53,7 @@ public final class UserHandler extends Handler implements User.Iface {
 
     /** Stores the account first and then who has the name, so that a name always leads to an account. */
     @Override
-    public long signUp(String name, String password) throws Refused, Failure {
+    public long signUp(String name, String password, String source) throws Refused, Failure {
         if (!NAME.matcher(name).matches()) {
             throw new Refused(
                     Code.BAD_REQUEST,
@@ -61,6 +61,11 @@ public final class UserHandler extends Handler implements User.Iface {
                             + name.getBytes(StandardCharsets.UTF_8).length + " bytes");
         }
         Checks.range("the size of a password", password.getBytes(StandardCharsets.UTF_8).length, SHORTEST_PASSWORD, Passwords.LONGEST);
+        Checks.range("the size of a source", source.length(), 0, LONGEST_SOURCE);
+        long waitS = throttle.signUp(source, Clock.now());
+        if (waitS > 0) {
+            throw new Refused(Code.TOO_MANY, "too many sign-ups; try again in " + waitS + " s");
+        }
         String id = name.toLowerCase(Locale.ROOT);
         if (store.get("names", id) != null) {
             throw taken(name);

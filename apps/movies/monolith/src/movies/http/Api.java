@@ -167,7 +167,7 @@ public final class Api {
 
     Answer signUp(Asked asked) throws TException {
         asked.checkOrigin();
-        services.user.signUp(name(asked), password(asked));
+        services.user.signUp(name(asked), password(asked), asked.source());
         return login(asked);
     }
 

@@ -47,6 +47,23 @@ final class ThrottleTest {
     }
 
     @Test
+    void aSourceThatSignsUpManyIsSlowedDownAlone() {
+        long now = -5;
+        for (int n = 0; n <= Throttle.FREE_SIGN_UPS; n++) {
+            assertEquals(0, throttle.signUp("a", now));
+        }
+        assertEquals(2, throttle.signUp("a", now));
+        assertEquals(0, throttle.signUp("b", now));
+        assertEquals(0, throttle.begin("ann", "a", now));
+        now += TimeUnit.SECONDS.toNanos(1);
+        assertEquals(0, throttle.signUp("a", now), "a refused one does not count");
+        assertEquals(3, throttle.signUp("a", now));
+        now += Throttle.FORGOTTEN_NS + 1;
+        assertEquals(0, throttle.signUp("a", now));
+        assertEquals(0, throttle.signUp("a", now));
+    }
+
+    @Test
     void attemptsThatWereNotCheckedDoNotCount() {
         for (int n = 0; n < Throttle.FREE_PAIR; n++) {
             throttle.begin("ann", "a", 7);
