@@ -1,4 +1,3 @@
-use std::fmt;
 use std::str::FromStr;
 
 use units::ParseError;
@@ -70,12 +69,6 @@ fn is_read(format: Format, text: &[u8]) -> bool {
         }
     }
     false
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 impl FromStr for Format {

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::str::FromStr;
 
 use units::ParseError;
@@ -77,12 +76,6 @@ impl FromStr for Form {
             problem: "it is none of the forms that a server can have".into(),
             hint: "write bare, bridged (bare behind the bridge that containers have), lxc, podman or docker",
         })
-    }
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

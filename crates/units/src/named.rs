@@ -26,5 +26,11 @@ macro_rules! named {
                 $type::ALL.into_iter().find(|one| one.name() == name)
             }
         }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
     };
 }
