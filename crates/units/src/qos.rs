@@ -100,16 +100,11 @@ impl From<ResponseTarget> for Qos {
 }
 
 impl Qos {
-    /// The default QoS target of sessions: `startup<2s,rebuffer<1%,misses<1%`.
+    /// The default QoS target of sessions, with a limit of the start-up delay: `startup<2s,rebuffer<1%,misses<1%`.
     ///
     /// Source: from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12); one in a
     /// hundred of time and of chunks is ours, by analogy with the p99 of requests.
-    pub fn of_sessions() -> Qos {
-        Qos::of_sessions_within(Nanos::from_secs(2))
-    }
-
-    /// The same with another limit of the start-up delay.
-    pub fn of_sessions_within(startup: Nanos) -> Qos {
+    pub fn of_sessions(startup: Nanos) -> Qos {
         known(&format!("startup<{}ns,rebuffer<1%,misses<1%", startup.0))
     }
 
@@ -327,12 +322,9 @@ mod tests {
         check("rebuffer_ratio ≤ 0.5 %", "rebuffer ratio ≤ 0.5 %");
         check("240p.p99<10s", "240p p99 ≤ 10 s");
         check("p99<1ms, misses<1%", "p99 ≤ 1 ms, misses ≤ 1 %");
-        let sessions = "startup<2s,rebuffer<1%,misses<1%";
-        assert_eq!(sessions.parse::<Qos>().unwrap(), Qos::of_sessions());
-        assert_eq!(
-            Qos::of_sessions().to_string(),
-            "start-up delay p95 ≤ 2 s, rebuffer ratio ≤ 1 %, misses ≤ 1 %"
-        );
+        let sessions = Qos::of_sessions(Nanos::from_secs(2));
+        assert_eq!("startup<2s,rebuffer<1%,misses<1%".parse::<Qos>().unwrap(), sessions);
+        assert_eq!(sessions.to_string(), "start-up delay p95 ≤ 2 s, rebuffer ratio ≤ 1 %, misses ≤ 1 %");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A server of videos whose arrivals are sessions: with more viewers, each waits longer and sees more stalls.
 
 use results::*;
-use units::Qos;
+use units::{Nanos, Qos};
 
 use super::{Plan, Server, curve, empty, noise, summary, trial};
 
@@ -119,7 +119,7 @@ fn viewers(number: u64, purpose: Purpose, block: u32, share: Option<f64>, rate: 
 
 fn of_viewers(kind: Kind, name: &str, command: &[&str]) -> Experiment {
     let mut experiment = empty(kind, name, command);
-    experiment.qos = Qos::of_sessions();
+    experiment.qos = Qos::of_sessions(Nanos::from_secs(2));
     experiment.qos_basis_reason = "no response time is judged".into();
     experiment
 }

@@ -273,7 +273,7 @@ impl Facts for Video {
 
     fn usual_qos(&self) -> QosTarget {
         let startup = STARTUP + self.first_chunks();
-        Qos::of_sessions_within(Nanos(startup.0 / u64::from(self.speed.max(1)))).into()
+        Qos::of_sessions(Nanos(startup.0 / u64::from(self.speed.max(1)))).into()
     }
 
     fn usual_time(&self) -> Time {
