@@ -17,6 +17,7 @@ where
         hint: "write a whole number, such as 500, 10k or 1M",
     };
     let (least, most) = ((*bounds.start()).into(), (*bounds.end()).into());
+    let outside = || error(format!("it is not between {least} and {most}"));
     let number = match text.trim().parse::<u64>() {
         Ok(number) => number,
         Err(_) => {
@@ -32,7 +33,7 @@ where
             let product = value * factor;
             let whole = product.round();
             if whole < 0.0 || whole > 2f64.powi(53) {
-                return Err(error(format!("it is not between {least} and {most}")));
+                return Err(outside());
             }
             if (product - whole).abs() > 1e-9 * whole.max(1.0) {
                 return Err(error("it is not a whole number".into()));
@@ -40,10 +41,8 @@ where
             whole as u64
         }
     };
-    if !(least..=most).contains(&number) {
-        return Err(error(format!("it is not between {least} and {most}")));
-    }
-    N::try_from(number).map_err(|_| error(format!("it is not between {least} and {most}")))
+    let within = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
+    within.ok_or_else(outside)
 }
 
 #[cfg(test)]
