@@ -48,7 +48,7 @@ pub use preset::{Parameter, Preset};
 pub use probes::{Probe, ProbeSet};
 pub use read::{SpecError, nearest, unknown_key};
 pub use scaling::{Copies, Scaling};
-pub use size::{Size, normal_below};
+pub use size::{Size, growth, normal_below};
 pub use source::is_source;
 pub use target::{Cpus, FilesPlace, Reset, Target};
 pub use target_name::{TargetName, UNIX, target_error};

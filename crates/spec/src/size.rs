@@ -14,6 +14,7 @@ use statrs::function::erf::erfc;
 use units::{Bytes, ParseError};
 
 use crate::Notation;
+pub use law::growth;
 use shape::Shape;
 
 /// A distribution of sizes, in whole bytes, clipped to a least and a most.

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_distr::Exp1;
 
-use spec::Process;
+use spec::{Process, growth};
 
 use crate::Rng;
 
@@ -76,12 +76,6 @@ impl Walk {
             Walk::Mmpp(mmpp) => mmpp.next(rng),
         }
     }
-}
-
-/// (e^(k t) − 1) / k, which is t at k = 0: turns a standard exponential into a standard generalised Pareto.
-#[inline]
-fn growth(t: f64, k: f64) -> f64 {
-    if k == 0.0 { t } else { (k * t).exp_m1() / k }
 }
 
 impl Mmpp {

@@ -48,9 +48,9 @@ impl Law {
     }
 }
 
-/// (e^(k t) − 1) / k, which is t at k = 0.
+/// (e^(k t) − 1) / k, which is t at k = 0: turns a standard exponential into a standard generalised Pareto.
 #[inline]
-fn growth(t: f64, k: f64) -> f64 {
+pub fn growth(t: f64, k: f64) -> f64 {
     if k == 0.0 { t } else { (k * t).exp_m1() / k }
 }
 
