@@ -1,6 +1,6 @@
 //! Knobs as a person writes them: `name=value`, with units.
 //!
-//! A knob is a type that implements [`Definition`], in a file of this folder, and a line in the list below.
+//! A knob is a [`Definition`] in a file of this folder, and a line in the list below.
 
 mod cache;
 mod cgroup;
@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use units::ParseError;
 
 pub use cpus::Cpus;
+use value::Switch;
 
 use crate::Error;
 use crate::plan::Planner;
@@ -41,27 +42,22 @@ pub struct About {
     pub source: &'static str,
 }
 
-/// Defines a knob.
-pub(crate) trait Definition: Sized {
-    const ABOUT: About;
-    /// Whether several of the name may be in force, each for another object.
-    const REPEATS: bool = false;
-
+/// A knob whose value is a `V`.
+struct Definition<V> {
+    about: About,
     /// Reads its value; `None` if the syntax is another.
-    fn read(value: &str) -> Option<Self>;
-
+    read: fn(&str) -> Option<V>,
     /// Its value, so that it reads back as the same.
-    fn write(&self) -> String;
-
+    write: fn(&V) -> String,
     /// Adds its actions to the plan.
     ///
     /// Errors: the host does not support it, or its object is missing.
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error>;
+    plan: fn(&V, &mut Planner<'_>) -> Result<(), Error>,
 }
 
-/// Makes [`Knob`] of the types that define knobs.
+/// Makes [`Knob`] of the definitions of all knobs.
 macro_rules! knobs {
-    ($($file:ident::$name:ident,)*) => {
+    ($($name:ident($value:ty) = $file:ident::$definition:ident,)*) => {
         /// One thing that is set for a measurement, and reverted after it.
         ///
         /// Read from and shown as `name=value`; docs/reference/knobs.md has all names. Stored as that text.
@@ -69,45 +65,38 @@ macro_rules! knobs {
         #[serde(try_from = "String", into = "String")]
         #[allow(missing_docs)]
         pub enum Knob {
-            $($name($file::$name),)*
+            $($name($value),)*
         }
 
         impl Knob {
             /// All of them, in the order in which docs/reference/knobs.md lists them.
-            pub const ABOUT: &[About] = &[$($file::$name::ABOUT),*];
+            pub const ABOUT: &[About] = &[$($file::$definition.about),*];
 
             /// Its description.
             pub fn about(&self) -> &'static About {
                 match self {
-                    $(Knob::$name(_) => &$file::$name::ABOUT,)*
-                }
-            }
-
-            /// Whether several of the name may be in force, each for another object.
-            pub(crate) fn repeats(&self) -> bool {
-                match self {
-                    $(Knob::$name(_) => $file::$name::REPEATS,)*
+                    $(Knob::$name(_) => &$file::$definition.about,)*
                 }
             }
 
             fn value(&self) -> String {
                 match self {
-                    $(Knob::$name(knob) => knob.write(),)*
+                    $(Knob::$name(value) => ($file::$definition.write)(value),)*
                 }
             }
 
             /// Adds its actions to the plan.
             pub(crate) fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
                 match self {
-                    $(Knob::$name(knob) => knob.plan(planner),)*
+                    $(Knob::$name(value) => ($file::$definition.plan)(value, planner),)*
                 }
             }
         }
 
         /// The knob that is described, with this value; `None` if the value's syntax is another.
         fn read(about: &About, value: &str) -> Option<Knob> {
-            $(if about.name == $file::$name::ABOUT.name {
-                return $file::$name::read(value).map(Knob::$name);
+            $(if about.name == $file::$definition.about.name {
+                return ($file::$definition.read)(value).map(Knob::$name);
             })*
             None
         }
@@ -115,42 +104,47 @@ macro_rules! knobs {
 }
 
 knobs! {
-    cgroup::CpuSet,
-    cgroup::CpuQuota,
-    cgroup::MemoryLimit,
-    disk::DiskRead,
-    disk::ReadAhead,
-    net::NetRate,
-    clients::ClientPace,
-    clients::ClientShape,
-    cache::CacheWays,
-    irq::IrqAffinity,
-    irq::Irqbalance,
-    queues::Rps,
-    queues::Xps,
-    queues::Rfs,
-    nic::NicQueues,
-    nic::NicSpread,
-    nic::NicFilters,
-    nic::NicSteer,
-    frequency::Smt,
-    frequency::Governor,
-    frequency::Frequency,
-    frequency::Turbo,
-    frequency::PowerCap,
-    system::HugePages,
-    system::TransparentHugePages,
-    system::SwapOff,
-    system::Aslr,
-    system::CongestionControl,
-    system::BusyPoll,
-    system::Sysctl,
+    CpuSet(Cpus) = cgroup::CPU_SET,
+    CpuQuota(u64) = cgroup::CPU_QUOTA,
+    MemoryLimit(u64) = cgroup::MEMORY_LIMIT,
+    DiskRead(disk::DiskRead) = disk::DISK_READ,
+    ReadAhead(disk::ReadAhead) = disk::READ_AHEAD,
+    NetRate(net::NetRate) = net::NET_RATE,
+    ClientPace(()) = clients::CLIENT_PACE,
+    ClientShape(u64) = clients::CLIENT_SHAPE,
+    CacheWays(cache::CacheWays) = cache::CACHE_WAYS,
+    IrqAffinity(Cpus) = irq::IRQ_AFFINITY,
+    Irqbalance(irq::Irqbalance) = irq::IRQBALANCE,
+    Rps(Option<Cpus>) = queues::RPS,
+    Xps(Option<Cpus>) = queues::XPS,
+    Rfs(u32) = queues::RFS,
+    NicQueues(u32) = nic::NIC_QUEUES,
+    NicSpread(u32) = nic::NIC_SPREAD,
+    NicFilters(Switch) = nic::NIC_FILTERS,
+    NicSteer(nic::NicSteer) = nic::NIC_STEER,
+    Smt(Switch) = frequency::SMT,
+    Governor(String) = frequency::GOVERNOR,
+    Frequency(Option<u64>) = frequency::FREQUENCY,
+    Turbo(Switch) = frequency::TURBO,
+    PowerCap(u64) = frequency::POWER_CAP,
+    HugePages(u32) = system::HUGE_PAGES,
+    TransparentHugePages(String) = system::TRANSPARENT_HUGE_PAGES,
+    SwapOff(()) = system::SWAP_OFF,
+    Aslr(Switch) = system::ASLR,
+    CongestionControl(String) = system::CONGESTION_CONTROL,
+    BusyPoll(u64) = system::BUSY_POLL,
+    Sysctl(system::Sysctl) = system::SYSCTL,
 }
 
 /// The prefix of knobs whose names are those of kernel parameters.
 const SYSCTL: &str = "sysctl.";
 
 impl Knob {
+    /// Whether several of the name may be in force, each for another object.
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(self, Knob::CacheWays(_) | Knob::NicSteer(_))
+    }
+
     /// The part before the equals sign, as docs/reference/knobs.md lists it.
     pub fn name(&self) -> String {
         let text = self.to_string();

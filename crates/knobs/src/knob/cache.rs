@@ -20,36 +20,32 @@ pub struct CacheWays {
     pub cpus: Option<Cpus>,
 }
 
-impl Definition for CacheWays {
-    const ABOUT: About = About {
+pub(super) const CACHE_WAYS: Definition<CacheWays> = Definition {
+    about: About {
         name: "cache.ways",
         does: "the ways of the last-level cache that processes, or what runs on processors, may fill",
         syntax: "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2",
         source: "IISWC'17 §V-A: Intel CAT, masks in registers",
-    };
-    const REPEATS: bool = true;
-
-    fn read(value: &str) -> Option<CacheWays> {
+    },
+    read: |value| {
         let (ways, cpus) = match value.split_once('@') {
             None => (value, None),
-            Some((ways, cpus)) => (ways, Some(Cpus::read(cpus).ok()?)),
+            Some((ways, cpus)) => (ways, Some(Cpus::read(cpus)?)),
         };
         let ways: CpuList = ways.parse().ok()?;
         // Masks are 32 bits wide in the register, and 64 in no machine so far. Source: Intel SDM 3B, 17.19.4.
         ways.as_slice().iter().all(|way| *way < 32).then_some(CacheWays { ways, cpus })
-    }
-
-    fn write(&self) -> String {
-        let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!("@{cpus}"));
-        format!("{}{cpus}", self.ways)
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self.cpus.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
+    },
+    write: |knob| {
+        let cpus = knob.cpus.as_ref().map_or_else(String::new, |cpus| format!("@{cpus}"));
+        format!("{}{cpus}", knob.ways)
+    },
+    plan: |knob, planner| {
+        let cpus = knob.cpus.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
         if cpus.is_none() {
             planner.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
-        let mask = self.ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
+        let mask = knob.ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
         let resctrl = &planner.host.resctrl;
         if let (Some(mount), Some(l3)) = (&resctrl.mount, &resctrl.l3) {
             check_mask(&planner.knob, mask, l3)?;
@@ -67,8 +63,8 @@ impl Definition for CacheWays {
         let hint =
             "take a machine with Intel CAT, AMD QoS or Arm MPAM and a kernel with resctrl, or leave it out";
         Err(planner.unsupported(limit, hint))
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     fn group_of_ways(

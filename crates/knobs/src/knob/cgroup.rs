@@ -22,27 +22,17 @@ pub(super) struct Group {
 }
 
 /// `cpu.set=0-3`: the processors that the subject's processes may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuSet(pub Cpus);
-
-impl Definition for CpuSet {
-    const ABOUT: About = About {
+pub(super) const CPU_SET: Definition<Cpus> = Definition {
+    about: About {
         name: "cpu.set",
         does: "the processors that the subject's processes may use",
         syntax: "processors, such as cpu.set=0-3 or cpu.set=cores:4",
         source: "IISWC'17 §V-A: cpuset cgroups",
-    };
-
-    fn read(value: &str) -> Option<CpuSet> {
-        Cpus::read(value).ok().map(CpuSet)
-    }
-
-    fn write(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = planner.processors(&self.0)?;
+    },
+    read: Cpus::read,
+    write: Cpus::to_string,
+    plan: |cpus, planner| {
+        let cpus = planner.processors(cpus)?;
         let group = planner.group("cpuset")?;
         if group.version == 1 {
             // A group of version 1 begins without any memory node, and takes no process before it has one.
@@ -55,31 +45,21 @@ impl Definition for CpuSet {
         }
         planner.write_inside(&group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
         Ok(())
-    }
-}
+    },
+};
 
 /// `cpu.quota=50%`: their processor time; 100 % is one processor. Units: 1/100 %.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuQuota(pub u64);
-
-impl Definition for CpuQuota {
-    const ABOUT: About = About {
+pub(super) const CPU_QUOTA: Definition<u64> = Definition {
+    about: About {
         name: "cpu.quota",
         does: "their processor time; 100 % is one processor, counted over 100 ms",
         syntax: "a share of one processor, such as cpu.quota=50%",
         source: "Linux, sched-bwc.rst: the period of 100 ms is its default",
-    };
-
-    fn read(value: &str) -> Option<CpuQuota> {
-        quantity::read(value, PERCENT).map(CpuQuota)
-    }
-
-    fn write(&self) -> String {
-        quantity::write(self.0, PERCENT)
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let quota_us = self.0.saturating_mul(PERIOD_US) / 10_000;
+    },
+    read: |value| quantity::read(value, PERCENT),
+    write: |quota| quantity::write(*quota, PERCENT),
+    plan: |quota, planner| {
+        let quota_us = quota.saturating_mul(PERIOD_US) / 10_000;
         if quota_us < LEAST_QUOTA_US {
             return Err(planner.usage("the kernel gives no less than 1 ms in 100 ms", "write 1% or more"));
         }
@@ -91,36 +71,26 @@ impl Definition for CpuQuota {
             planner.write_inside(&group.folder, "cpu.max", &format!("{quota_us} {PERIOD_US}"), Syntax::Text);
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `memory.limit=512MiB`: their memory. Units: bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryLimit(pub u64);
-
-impl Definition for MemoryLimit {
-    const ABOUT: About = About {
+pub(super) const MEMORY_LIMIT: Definition<u64> = Definition {
+    about: About {
         name: "memory.limit",
         does: "the memory that they allocate from now on",
         syntax: "a size, such as memory.limit=512MiB",
         source: "IISWC'17 §V-A: memory cgroup",
-    };
-
-    fn read(value: &str) -> Option<MemoryLimit> {
-        quantity::read(value, BYTES).map(MemoryLimit)
-    }
-
-    fn write(&self) -> String {
-        quantity::write(self.0, BYTES)
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: |value| quantity::read(value, BYTES),
+    write: |bytes| quantity::write(*bytes, BYTES),
+    plan: |bytes, planner| {
         let group = planner.group("memory")?;
         let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
-        planner.write_inside(&group.folder, file, &self.0.to_string(), Syntax::Bytes);
+        planner.write_inside(&group.folder, file, &bytes.to_string(), Syntax::Bytes);
         Ok(())
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     /// The subject's group in the hierarchy that holds `controller`; it is made once, and the processes move into it

@@ -18,26 +18,16 @@ const TICKS_PER_S: u64 = 100;
 const PACKET: u64 = 1_600;
 
 /// `client.pace=on`: paces connections to clients at the bandwidth that their address encodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientPace;
-
-impl Definition for ClientPace {
-    const ABOUT: About = About {
+pub(super) const CLIENT_PACE: Definition<()> = Definition {
+    about: About {
         name: "client.pace",
         does: "connections to clients whose addresses say a bandwidth (127.77.0.0/16) are paced at it",
         syntax: "client.pace=on",
         source: "ISPASS'16 §IV-A3: a limit for each TCP connection; Linux, socket(7): SO_MAX_PACING_RATE",
-    };
-
-    fn read(value: &str) -> Option<ClientPace> {
-        (value == "on").then_some(ClientPace)
-    }
-
-    fn write(&self) -> String {
-        "on".into()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: |value| (value == "on").then_some(()),
+    write: |()| "on".into(),
+    plan: |(), planner| {
         let Some(tree) = planner.host.cgroups.hierarchies.iter().find(|tree| tree.version == 2) else {
             let hint =
                 "mount them: mkdir -p /sys/fs/cgroup/unified; mount -t cgroup2 none /sys/fs/cgroup/unified";
@@ -45,31 +35,21 @@ impl Definition for ClientPace {
         };
         planner.push(Step::Pace { group: PathBuf::from(&tree.mount) });
         Ok(())
-    }
-}
+    },
+};
 
 /// `client.shape=25mbit`: a link for each client address in the range of links, with bandwidths in equal ratios up
 /// to this one. Units: bits per second.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientShape(pub u64);
-
-impl Definition for ClientShape {
-    const ABOUT: About = About {
+pub(super) const CLIENT_SHAPE: Definition<u64> = Definition {
+    about: About {
         name: "client.shape",
         does: "a link for each client of 198.18.0.0/22, in equal ratios up to a bandwidth, by HTB in the device's egress",
         syntax: "bits per second of the fastest client, such as client.shape=25mbit",
         source: "ISPASS'16 §IV-A3: a limit for each client's address, there by dummynet",
-    };
-
-    fn read(value: &str) -> Option<ClientShape> {
-        quantity::read(value, BITS).map(ClientShape)
-    }
-
-    fn write(&self) -> String {
-        quantity::write(self.0, BITS)
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: |value| quantity::read(value, BITS),
+    write: |fastest| quantity::write(*fastest, BITS),
+    plan: |fastest, planner| {
         let device = planner.device()?;
         let Some(namespace) = planner.namespace()? else {
             let hint =
@@ -101,7 +81,7 @@ impl Definition for ClientShape {
             &namespace,
         )?;
         let last = format!("{HANDLE}{:x}", ClientLinks::COUNT);
-        let links = ClientLinks { fastest: self.0 };
+        let links = ClientLinks { fastest: *fastest };
         planner.script(
             &format!("tc class show dev {device}"),
             &classes(links, device),
@@ -113,8 +93,8 @@ impl Definition for ClientShape {
         let reading = Reading::Line { has: last };
         planner.script(&format!("tc filter show dev {device}"), &filters, reading, "there", &namespace);
         Ok(())
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     /// Routes packets to the clients to the bridge, which has the first address of the device's range in every form

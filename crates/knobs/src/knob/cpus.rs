@@ -24,17 +24,15 @@ pub enum Cpus {
 }
 
 impl Cpus {
-    pub(super) fn read(text: &str) -> Result<Cpus, String> {
-        let count = |text: &str| {
-            text.parse().ok().filter(|n| *n > 0).ok_or(format!("'{text}' is not a number of processors"))
-        };
+    pub(super) fn read(text: &str) -> Option<Cpus> {
+        let count = |text: &str| text.parse().ok().filter(|n| *n > 0);
         match (text, text.split_once(':')) {
-            ("all", _) => Ok(Cpus::All),
-            ("subject", _) => Ok(Cpus::Subject),
-            ("others", _) => Ok(Cpus::Others),
-            (_, Some(("cores", n))) => Ok(Cpus::Cores(count(n)?)),
-            (_, Some(("siblings", n))) => Ok(Cpus::Siblings(count(n)?)),
-            _ => text.parse().map(Cpus::List).map_err(|_| format!("'{text}' is not a list of processors")),
+            ("all", _) => Some(Cpus::All),
+            ("subject", _) => Some(Cpus::Subject),
+            ("others", _) => Some(Cpus::Others),
+            (_, Some(("cores", n))) => count(n).map(Cpus::Cores),
+            (_, Some(("siblings", n))) => count(n).map(Cpus::Siblings),
+            _ => text.parse().ok().map(Cpus::List),
         }
     }
 
@@ -118,7 +116,7 @@ mod tests {
         let unknown = Cpus::Others.resolve("x", &host, &Subject::default());
         assert!(matches!(unknown, Err(Error::Usage(_))));
         for text in ["", "cores:0", "cores:x", "each", "3-1"] {
-            assert!(Cpus::read(text).is_err(), "{text}");
+            assert!(Cpus::read(text).is_none(), "{text}");
         }
     }
 }

@@ -32,37 +32,32 @@ pub struct DiskRead {
     pub at: Option<PathBuf>,
 }
 
-impl Definition for DiskRead {
-    const ABOUT: About = About {
+pub(super) const DISK_READ: Definition<DiskRead> = Definition {
+    about: About {
         name: "disk.read",
         does: "what they read in a second from a disk",
         syntax: "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv",
         source: "ISPASS'16 §VI-B: a video server waits for its disks; Table III has ten of 15 000 rpm, which few machines have",
-    };
-
-    fn read(value: &str) -> Option<DiskRead> {
+    },
+    read: |value| {
         let (size, at) = at_folder(value)?;
         Some(DiskRead { bytes: quantity::read(size, BYTES)?, at })
-    }
-
-    fn write(&self) -> String {
-        quantity::write(self.bytes, BYTES) + &behind(self.at.as_deref())
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let disk = planner.disk(self.at.as_deref())?;
+    },
+    write: |read| quantity::write(read.bytes, BYTES) + &behind(read.at.as_deref()),
+    plan: |read, planner| {
+        let disk = planner.disk(read.at.as_deref())?;
         let has_first = planner.host.cgroups.holding("blkio").is_some();
         let group = planner.group(if has_first { "blkio" } else { "io" })?;
         if group.version == 1 {
-            let value = format!("{} {}", disk.number, self.bytes);
+            let value = format!("{} {}", disk.number, read.bytes);
             planner.write_inside(&group.folder, "blkio.throttle.read_bps_device", &value, Syntax::Text);
         } else {
-            let value = format!("{} rbps={}", disk.number, self.bytes);
+            let value = format!("{} rbps={}", disk.number, read.bytes);
             planner.write_inside(&group.folder, "io.max", &value, Syntax::Limits);
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: the read-ahead of the disk that holds a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,36 +68,31 @@ pub struct ReadAhead {
     pub at: Option<PathBuf>,
 }
 
-impl Definition for ReadAhead {
-    const ABOUT: About = About {
+pub(super) const READ_AHEAD: Definition<ReadAhead> = Definition {
+    about: About {
         name: "read-ahead",
         does: "how far a disk is read ahead of what is asked for",
         syntax: "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv",
         source: "Linux, sysfs-block: read_ahead_kb; ranges of videos cost more than they hold where it is larger than they are",
-    };
-
-    fn read(value: &str) -> Option<ReadAhead> {
+    },
+    read: |value| {
         let (size, at) = at_folder(value)?;
         Some(ReadAhead { bytes: quantity::read_or_0(size, BYTES)?, at })
-    }
-
-    fn write(&self) -> String {
-        quantity::write_or_0(self.bytes, BYTES) + &behind(self.at.as_deref())
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        if !self.bytes.is_multiple_of(PAGE) {
+    },
+    write: |ahead| quantity::write_or_0(ahead.bytes, BYTES) + &behind(ahead.at.as_deref()),
+    plan: |ahead, planner| {
+        if !ahead.bytes.is_multiple_of(PAGE) {
             return Err(planner.usage("the kernel reads whole pages ahead", "write a multiple of 4KiB"));
         }
-        let disk = planner.disk(self.at.as_deref())?;
+        let disk = planner.disk(ahead.at.as_deref())?;
         if let Some(kind) = disk.by_way_of {
             let limit = format!("{kind} reads ahead by a measure of its own, and not by its disk's");
             return Err(planner.unsupported(limit, "leave it out, or lay the files on ext4 or XFS"));
         }
         let file = format!("/sys/dev/block/{}/queue/read_ahead_kb", disk.number);
-        planner.write(file.into(), &(self.bytes >> 10).to_string(), Syntax::Text)
-    }
-}
+        planner.write(file.into(), &(ahead.bytes >> 10).to_string(), Syntax::Text)
+    },
+};
 
 impl Planner<'_> {
     /// The disk that holds `at`, or the subject's folder.

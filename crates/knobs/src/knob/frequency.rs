@@ -9,27 +9,16 @@ use crate::{Error, Syntax};
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// `smt=off`: several logical processors on one core.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Smt(pub Switch);
-
-impl Definition for Smt {
-    const ABOUT: About = About {
+pub(super) const SMT: Definition<Switch> = Definition {
+    about: About {
         name: "smt",
         does: "several logical processors on one core",
         syntax: "smt=on or off",
         source: "IISWC'17 §III-B: off; §V-B.2: what they are worth",
-    };
-
-    fn read(value: &str) -> Option<Smt> {
-        Switch::named(value).map(Smt)
-    }
-
-    fn write(&self) -> String {
-        self.0.name().into()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let switch = self.0;
+    },
+    read: Switch::named,
+    write: Switch::write,
+    plan: |switch, planner| {
         let of_processors =
             ["cpu.set", "cache.ways", "irq.affinity", "rps", "xps", "frequency.governor", "frequency"];
         planner.goes_before("the processors that are online", &of_processors)?;
@@ -56,69 +45,47 @@ impl Definition for Smt {
                 Err(planner.unsupported(limit, "choose threads by cpu.set=cores:N instead"))
             }
         }
-    }
-}
+    },
+};
 
 /// `frequency.governor=performance`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Governor(pub String);
-
-impl Definition for Governor {
-    const ABOUT: About = About {
+pub(super) const GOVERNOR: Definition<String> = Definition {
+    about: About {
         name: "frequency.governor",
         does: "the rule for the clock",
         syntax: "a name, such as frequency.governor=performance",
         source: "ISPASS'16 §IV-C.3: the highest frequency on all of the server's cores",
-    };
-
-    fn read(value: &str) -> Option<Governor> {
-        word(value).map(Governor)
-    }
-
-    fn write(&self) -> String {
-        self.0.clone()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: word,
+    write: String::clone,
+    plan: |governor, planner| {
         planner.need_cpufreq()?;
         let offered = &planner.host.frequency.governors;
-        if !offered.contains(&self.0) {
+        if !offered.contains(governor) {
             let limit = format!("the driver offers {}", offered.join(", "));
             return Err(planner.unsupported(limit, "choose one of those"));
         }
         for cpu in planner.host.cpu.online.as_slice() {
             let file = format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
-            planner.write(file.into(), &self.0, Syntax::Text)?;
+            planner.write(file.into(), governor, Syntax::Text)?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `frequency=2.2GHz`, `frequency=max`: a fixed clock frequency. Units: kHz; `None` is the highest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frequency(pub Option<u64>);
-
-impl Definition for Frequency {
-    const ABOUT: About = About {
+pub(super) const FREQUENCY: Definition<Option<u64>> = Definition {
+    about: About {
         name: "frequency",
         does: "a fixed clock",
         syntax: "a clock frequency or max, such as frequency=2.2GHz",
         source: "ISPASS'16 §IV-C.3: the highest; CAL'18 §4.2: lower ones",
-    };
-
-    fn read(value: &str) -> Option<Frequency> {
-        if value == "max" {
-            Some(Frequency(None))
-        } else {
-            quantity::read(value, KILOHERTZ).map(|khz| Frequency(Some(khz)))
-        }
-    }
-
-    fn write(&self) -> String {
-        self.0.map_or("max".into(), |khz| quantity::write(khz, KILOHERTZ))
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: |value| {
+        if value == "max" { Some(None) } else { quantity::read(value, KILOHERTZ).map(Some) }
+    },
+    write: |khz| khz.map_or("max".into(), |khz| quantity::write(khz, KILOHERTZ)),
+    plan: |khz, planner| {
         planner.need_cpufreq()?;
         for cpu in planner.host.cpu.online.as_slice() {
             let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
@@ -127,7 +94,7 @@ impl Definition for Frequency {
                 let limit = format!("processor {cpu} does not say its frequencies");
                 return Err(planner.unsupported(limit, "leave it out"));
             };
-            let khz = self.0.unwrap_or(most);
+            let khz = khz.unwrap_or(most);
             if !(least..=most).contains(&khz) {
                 let limit = format!("processor {cpu} runs at {least} to {most} kHz");
                 return Err(planner.unsupported(limit, "choose one between"));
@@ -141,34 +108,21 @@ impl Definition for Frequency {
             }
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `turbo=off`: clock frequencies above the nominal one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turbo(pub Switch);
-
-impl Definition for Turbo {
-    const ABOUT: About = About {
+pub(super) const TURBO: Definition<Switch> = Definition {
+    about: About {
         name: "turbo",
         does: "clock frequencies above the nominal one",
         syntax: "turbo=on or off",
         source: "ours, because they depend on temperature and on what the other cores do",
-    };
-
-    fn read(value: &str) -> Option<Turbo> {
-        Switch::named(value).map(Turbo)
-    }
-
-    fn write(&self) -> String {
-        self.0.name().into()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let switch = self.0;
-        if !switch.is_on()
-            && planner.knobs.iter().any(|other| matches!(other, Knob::Frequency(Frequency(None))))
-        {
+    },
+    read: Switch::named,
+    write: Switch::write,
+    plan: |switch, planner| {
+        if !switch.is_on() && planner.knobs.iter().any(|other| matches!(other, Knob::Frequency(None))) {
             let limit = "frequency=max asks for a clock that there is with turbo only".to_owned();
             return Err(planner.usage(limit, "leave one of the two out, or name the frequency"));
         }
@@ -182,31 +136,21 @@ impl Definition for Turbo {
         let limit = "no driver here switches it (intel_pstate/no_turbo, cpufreq/boost)";
         Err(planner
             .unsupported(limit, "set it in the firmware, or leave it out: in a guest the host decides"))
-    }
-}
+    },
+};
 
 /// `power.cap=90W`: the limit of each package (RAPL). Units: µW.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PowerCap(pub u64);
-
-impl Definition for PowerCap {
-    const ABOUT: About = About {
+pub(super) const POWER_CAP: Definition<u64> = Definition {
+    about: About {
         name: "power.cap",
         does: "the power of each package",
         syntax: "watts, such as power.cap=90W",
         source: "CAL'18 §4.2: RAPL",
-    };
-
-    fn read(value: &str) -> Option<PowerCap> {
-        quantity::read(value, MICROWATTS).map(PowerCap)
-    }
-
-    fn write(&self) -> String {
-        quantity::write(self.0, MICROWATTS)
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cap = self.0;
+    },
+    read: |value| quantity::read(value, MICROWATTS),
+    write: |cap| quantity::write(*cap, MICROWATTS),
+    plan: |cap, planner| {
+        let cap = *cap;
         let zones = &planner.host.frequency.power_zones;
         let is_package =
             |name: &Option<String>| name.as_deref().is_some_and(|name| name.starts_with("package"));
@@ -224,8 +168,8 @@ impl Definition for PowerCap {
             planner.write(file.into(), &cap.to_string(), Syntax::Text)?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     fn need_cpufreq(&self) -> Result<(), Error> {

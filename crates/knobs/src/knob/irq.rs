@@ -8,27 +8,17 @@ use crate::{Error, Kernel, Syntax};
 const DAEMON: &str = "irqbalance";
 
 /// `irq.affinity=0-3`: the device's interrupts, spread over these processors queue by queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IrqAffinity(pub Cpus);
-
-impl Definition for IrqAffinity {
-    const ABOUT: About = About {
+pub(super) const IRQ_AFFINITY: Definition<Cpus> = Definition {
+    about: About {
         name: "irq.affinity",
         does: "the processors of the device's interrupts, queue by queue",
         syntax: "processors, such as irq.affinity=0-3",
         source: "IISWC'17 §III-B, §IV-B: 8 cores for 8 queues; ANCS'19 §III-B",
-    };
-
-    fn read(value: &str) -> Option<IrqAffinity> {
-        Cpus::read(value).ok().map(IrqAffinity)
-    }
-
-    fn write(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = planner.processors(&self.0)?;
+    },
+    read: Cpus::read,
+    write: Cpus::to_string,
+    plan: |cpus, planner| {
+        let cpus = planner.processors(cpus)?;
         let kept_off = |s: &Knob| matches!(s, Knob::Irqbalance(Irqbalance::Off | Irqbalance::Exclude));
         if planner.daemon()?.is_some() && !planner.knobs.iter().any(kept_off) {
             let limit = "irqbalance runs, and would move the interrupts again within 10 s";
@@ -41,8 +31,8 @@ impl Definition for IrqAffinity {
             planner.write(file, &cpu.to_string(), Syntax::Text)?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 units::named! {
     /// `irqbalance=off`, `=exclude`: the daemon that moves interrupts.
@@ -57,25 +47,18 @@ units::named! {
     }
 }
 
-impl Definition for Irqbalance {
-    const ABOUT: About = About {
+pub(super) const IRQBALANCE: Definition<Irqbalance> = Definition {
+    about: About {
         name: "irqbalance",
         does: "the daemon that moves interrupts",
         syntax: "irqbalance=on, off or exclude",
         source: "ANCS'19 §III-B, §IV-B: on and off",
-    };
-
-    fn read(value: &str) -> Option<Irqbalance> {
-        Irqbalance::named(value)
-    }
-
-    fn write(&self) -> String {
-        self.name().into()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
+    },
+    read: Irqbalance::named,
+    write: |mode| mode.name().into(),
+    plan: |mode, planner| {
         let running = planner.daemon()?;
-        let run = match (self, running) {
+        let run = match (mode, running) {
             (Irqbalance::Off, _) => None,
             (Irqbalance::On, Some(line)) => Some(line),
             (Irqbalance::On, None) => Some(vec![DAEMON.to_owned()]),
@@ -89,8 +72,8 @@ impl Definition for Irqbalance {
         };
         planner.push(Step::Daemon { name: DAEMON.into(), run });
         Ok(())
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     fn daemon(&self) -> Result<Option<Vec<String>>, Error> {

@@ -39,15 +39,14 @@ pub struct NetRate {
     pub by: Shaper,
 }
 
-impl Definition for NetRate {
-    const ABOUT: About = About {
+pub(super) const NET_RATE: Definition<NetRate> = Definition {
+    about: About {
         name: "net.rate",
         does: "the bandwidth of the device's egress, by HTB or TBF",
         syntax: "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf",
         source: "IISWC'17 §V-A: qdisc with hierarchical token buckets",
-    };
-
-    fn read(value: &str) -> Option<NetRate> {
+    },
+    read: |value| {
         let (rate, by) = match value.split_once(':') {
             None => (value, Shaper::Htb),
             Some((rate, "htb")) => (rate, Shaper::Htb),
@@ -55,15 +54,13 @@ impl Definition for NetRate {
             Some(_) => return None,
         };
         Some(NetRate { bits: quantity::read(rate, BITS)?, by })
-    }
-
-    fn write(&self) -> String {
-        let by = if self.by == Shaper::Tbf { ":tbf" } else { "" };
-        quantity::write(self.bits, BITS) + by
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let NetRate { bits, by } = *self;
+    },
+    write: |rate| {
+        let by = if rate.by == Shaper::Tbf { ":tbf" } else { "" };
+        quantity::write(rate.bits, BITS) + by
+    },
+    plan: |rate, planner| {
+        let NetRate { bits, by } = *rate;
         let device = planner.device()?;
         let namespace = planner.namespace()?;
         let burst = (bits / 8 / SLOWEST_TICK_HZ).max(LARGEST_PACKET);
@@ -94,8 +91,8 @@ impl Definition for NetRate {
                 planner.tool([&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
             }
         }
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     /// Adds an action by commands that show, set and remove the state.

@@ -8,31 +8,23 @@ use crate::plan::Planner;
 use crate::{Error, Kernel, Namespace, Syntax};
 use units::CpuList;
 
+/// The most flows that the kernel takes. Source: `rps_sock_flow_sysctl` in its `net/core/sysctl_net_core.c`.
+const MOST_FLOWS: u32 = 1 << 29;
 /// No card has more queues; a folder with more is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
 const MOST_QUEUES: usize = 4096;
 
 /// `rps=0-3`, `rps=off`: the processors that take over packets from the interrupt's processor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rps(pub Option<Cpus>);
-
-impl Definition for Rps {
-    const ABOUT: About = About {
+pub(super) const RPS: Definition<Option<Cpus>> = Definition {
+    about: About {
         name: "rps",
         does: "the processors that take packets from the interrupt's",
         syntax: "processors or off, such as rps=0-3",
         source: "Linux, scaling.rst: RPS; ANCS'19 §II names it kernel software steering",
-    };
-
-    fn read(value: &str) -> Option<Rps> {
-        cpus_or_off(value).map(Rps)
-    }
-
-    fn write(&self) -> String {
-        write_cpus_or_off(self.0.as_ref())
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let mask = match &self.0 {
+    },
+    read: cpus_or_off,
+    write: write_cpus_or_off,
+    plan: |cpus, planner| {
+        let mask = match cpus {
             Some(cpus) => mask(&planner.processors(cpus)?),
             None => "0".into(),
         };
@@ -41,31 +33,21 @@ impl Definition for Rps {
             planner.write_in(file, &mask, Syntax::Mask, namespace.clone())?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `xps=0-3`, `xps=off`: outgoing queues matched to processors, one each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Xps(pub Option<Cpus>);
-
-impl Definition for Xps {
-    const ABOUT: About = About {
+pub(super) const XPS: Definition<Option<Cpus>> = Definition {
+    about: About {
         name: "xps",
         does: "outgoing queues, matched to processors one by one",
         syntax: "processors or off, such as xps=0-3",
         source: "ISPASS'16 §IV-C.3: what a connection sends leaves by one queue; Linux, scaling.rst: XPS",
-    };
-
-    fn read(value: &str) -> Option<Xps> {
-        cpus_or_off(value).map(Xps)
-    }
-
-    fn write(&self) -> String {
-        write_cpus_or_off(self.0.as_ref())
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let cpus = self.0.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
+    },
+    read: cpus_or_off,
+    write: write_cpus_or_off,
+    plan: |cpus, planner| {
+        let cpus = cpus.as_ref().map(|cpus| planner.processors(cpus)).transpose()?;
         let namespace = planner.namespace()?;
         let files = planner.queues("tx", "xps_cpus", &namespace)?;
         // Each processor sends by one queue; queues differ by at most one processor.
@@ -75,33 +57,21 @@ impl Definition for Xps {
             planner.write_in(file.clone(), &mask(&own), Syntax::Mask, namespace.clone())?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 /// `rfs=32768`, `rfs=0`: flows that software steering follows to the processor that reads them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rfs(pub u32);
-
-impl Definition for Rfs {
-    const ABOUT: About = About {
+pub(super) const RFS: Definition<u32> = Definition {
+    about: About {
         name: "rfs",
         does: "flows that software steering follows to the processor that reads them",
         syntax: "a number of flows, such as rfs=32768",
         source: "Linux, scaling.rst: RFS, with 32768 for a moderately loaded server",
-    };
-
-    fn read(value: &str) -> Option<Rfs> {
-        /// The most that the kernel takes. Source: `rps_sock_flow_sysctl` in its `net/core/sysctl_net_core.c`.
-        const MOST: u32 = 1 << 29;
-        value.parse().ok().filter(|flows| *flows <= MOST).map(Rfs)
-    }
-
-    fn write(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn plan(&self, planner: &mut Planner<'_>) -> Result<(), Error> {
-        let flows = self.0;
+    },
+    read: |value| value.parse().ok().filter(|flows| *flows <= MOST_FLOWS),
+    write: u32::to_string,
+    plan: |flows, planner| {
+        let flows = *flows;
         let namespace = planner.namespace()?;
         let files = planner.queues("rx", "rps_flow_cnt", &namespace)?;
         // The kernel rounds both to powers of two; a queue gets its part of the whole. Source: scaling.rst.
@@ -112,8 +82,8 @@ impl Definition for Rfs {
             planner.write_in(file, &part.to_string(), Syntax::Text, namespace.clone())?;
         }
         Ok(())
-    }
-}
+    },
+};
 
 impl Planner<'_> {
     /// The file `name` of each of the device's queues.

@@ -19,15 +19,19 @@ impl Switch {
     pub(super) fn is_on(self) -> bool {
         self == Switch::On
     }
+
+    pub(super) fn write(&self) -> String {
+        self.name().into()
+    }
 }
 
 /// Reads processors, or `off`.
 pub(super) fn cpus_or_off(value: &str) -> Option<Option<Cpus>> {
-    if value == "off" { Some(None) } else { Cpus::read(value).ok().map(Some) }
+    if value == "off" { Some(None) } else { Cpus::read(value).map(Some) }
 }
 
-pub(super) fn write_cpus_or_off(cpus: Option<&Cpus>) -> String {
-    cpus.map_or("off".to_owned(), Cpus::to_string)
+pub(super) fn write_cpus_or_off(cpus: &Option<Cpus>) -> String {
+    cpus.as_ref().map_or("off".to_owned(), Cpus::to_string)
 }
 
 /// A value, and the folder behind it, which is a whole path.
