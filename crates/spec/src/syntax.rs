@@ -99,6 +99,23 @@ impl<'a> Syntax<'a> {
     }
 }
 
+/// A millionth of the whole leaves room for shares such as 33.3333. Units: per cent.
+pub(crate) const ROUNDING: f64 = 1e-4;
+
+/// A share of a mix. Units: per cent.
+///
+/// Errors: it is not from 0 to 100.
+pub(crate) fn share_of_mix(text: &str) -> Result<f64, String> {
+    let share = text.trim().parse().ok().filter(|share| (0.0..=100.0).contains(share));
+    share.ok_or_else(|| format!("'{text}' is not a share between 0 and 100"))
+}
+
+/// Checks that the shares of a mix add up to 100.
+pub(crate) fn check_sum(shares: impl Iterator<Item = f64>) -> Result<(), String> {
+    let sum: f64 = shares.sum();
+    if (sum - 100.0).abs() > ROUNDING { Err(format!("the shares add up to {sum}")) } else { Ok(()) }
+}
+
 /// A span in the largest unit that shows it whole, so that it reads back as it was.
 pub(crate) fn whole_span(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];

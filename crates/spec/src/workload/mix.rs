@@ -7,6 +7,7 @@ use crate::text::as_text;
 
 use super::Operation;
 use crate::Size;
+use crate::syntax::{check_sum, share_of_mix};
 
 /// The shares of the operations. Units: per cent; they add up to 100.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,12 +71,7 @@ impl FromStr for Mix {
         for part in split_outside_brackets(text) {
             let (name, percent) =
                 part.rsplit_once(':').ok_or_else(|| error(format!("'{part}' is not NAME:SHARE")))?;
-            let percent: f64 = percent
-                .trim()
-                .parse()
-                .ok()
-                .filter(|share| (0.0..=100.0).contains(share))
-                .ok_or_else(|| error(format!("'{percent}' is not a share between 0 and 100")))?;
+            let percent = share_of_mix(percent).map_err(error)?;
             let operation = operation(name.trim()).map_err(error)?;
             if percent == 0.0 {
                 continue;
@@ -85,11 +81,7 @@ impl FromStr for Mix {
                 None => mix.shares.push(Share { operation, percent }),
             }
         }
-        let sum: f64 = mix.shares.iter().map(|share| share.percent).sum();
-        // A millionth leaves room for shares such as 33.3333.
-        if (sum - 100.0).abs() > 1e-4 {
-            return Err(error(format!("the shares add up to {sum}")));
-        }
+        check_sum(mix.shares.iter().map(|share| share.percent)).map_err(error)?;
         Ok(mix)
     }
 }

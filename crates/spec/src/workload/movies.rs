@@ -10,6 +10,7 @@ use units::{Nanos, ParseError, Qos};
 use super::facts::{Facts, OwnFile};
 use super::{Sampling, Users};
 use crate::defaults::default_options;
+use crate::syntax::{check_sum, share_of_mix};
 use crate::text::{as_text, count, exact, number};
 use crate::{Generator, Load, Popularity, QosTarget, Time};
 
@@ -123,9 +124,6 @@ pub struct MovieMix {
     percent: [f64; 5],
 }
 
-/// A millionth of the whole leaves room for shares such as 33.3333.
-const ROUNDING: f64 = 1e-4;
-
 impl MovieMix {
     /// The share of a query.
     pub fn percent(&self, query: MovieQuery) -> f64 {
@@ -184,18 +182,9 @@ impl FromStr for MovieMix {
                     name.trim()
                 ))
             })?;
-            let share: f64 = share
-                .trim()
-                .parse()
-                .ok()
-                .filter(|share| (0.0..=100.0).contains(share))
-                .ok_or_else(|| error(format!("'{share}' is not a share between 0 and 100")))?;
-            mix.percent[query.place()] += share;
+            mix.percent[query.place()] += share_of_mix(share).map_err(error)?;
         }
-        let sum: f64 = mix.percent.iter().sum();
-        if (sum - 100.0).abs() > ROUNDING {
-            return Err(error(format!("the shares add up to {sum}")));
-        }
+        check_sum(mix.percent.into_iter()).map_err(error)?;
         Ok(mix)
     }
 }

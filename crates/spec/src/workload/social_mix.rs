@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use units::{Nanos, ParseError};
 
+use crate::syntax::{ROUNDING, check_sum};
 use crate::text::{Exact, as_text};
 
 units::named! {
@@ -84,8 +85,6 @@ const WIKI_PERCENT: [f64; SocialOperation::COUNT] =
     [0.5, 2.5, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 80.0, 2.5, 7.0, 2.5, 2.5];
 /// Source: the same table; of a wiki ours, by the table's limits of a page, and of what takes a form and two pages. Units: seconds.
 const LIMITS: [u64; SocialOperation::COUNT] = [3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 3, 1, 1, 1];
-/// A millionth of the whole leaves room for shares such as 33.3333.
-const ROUNDING: f64 = 1e-4;
 
 impl SocialMix {
     /// That of users of a wiki.
@@ -195,10 +194,7 @@ impl FromStr for SocialMix {
             Ok(())
         };
         named(text, &mut take).map_err(error)?;
-        let sum: f64 = percent.iter().sum();
-        if (sum - 100.0).abs() > ROUNDING {
-            return Err(error(format!("the shares add up to {sum}")));
-        }
+        check_sum(percent.into_iter()).map_err(error)?;
         let mix = SocialMix { percent };
         mix.check().map_err(error)?;
         Ok(mix)
