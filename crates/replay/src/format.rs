@@ -47,8 +47,7 @@ impl Format {
         }
         // The last line may be cut off.
         let whole = beginning.iter().rposition(|byte| *byte == b'\n').unwrap_or(beginning.len());
-        let texts = Format::ALL.into_iter().filter(|format| *format != Format::OracleGeneral);
-        let mut fitting = texts.filter(|format| is_read(*format, &beginning[..whole]));
+        let mut fitting = Format::ALL.into_iter().filter(|format| is_read(*format, &beginning[..whole]));
         match (fitting.next(), fitting.next()) {
             (Some(format), None) => Some(format),
             _ => None,

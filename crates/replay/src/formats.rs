@@ -48,27 +48,16 @@ pub enum Line {
 
 /// Reads the lines of one trace.
 #[derive(Clone, Debug)]
-pub enum Parser {
-    /// See [`Format::Twitter`].
-    Twitter,
-    /// See [`Format::Kvcache`]; the columns, once the header was read.
-    Kvcache(Option<kvcache::Columns>),
-    /// See [`Format::Watch`].
-    Watch,
-    /// See [`Format::Monitor`].
-    Monitor,
+pub struct Parser {
+    format: Format,
+    /// Of CacheLib's traces, once the header was read.
+    columns: Option<kvcache::Columns>,
 }
 
 impl Parser {
     /// The parser of a format of lines.
     pub fn of(format: Format) -> Option<Parser> {
-        match format {
-            Format::Twitter => Some(Parser::Twitter),
-            Format::Kvcache => Some(Parser::Kvcache(None)),
-            Format::Watch => Some(Parser::Watch),
-            Format::Monitor => Some(Parser::Monitor),
-            Format::OracleGeneral => None,
-        }
+        (format != Format::OracleGeneral).then_some(Parser { format, columns: None })
     }
 
     /// Reads one line, without its end.
@@ -78,11 +67,12 @@ impl Parser {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(Line::Nothing);
         }
-        match self {
-            Parser::Twitter => twitter::line(line, emit),
-            Parser::Kvcache(columns) => kvcache::line(columns, line, emit),
-            Parser::Watch => watch::line(line, emit),
-            Parser::Monitor => monitor::line(line, emit),
+        match self.format {
+            Format::Twitter => twitter::line(line, emit),
+            Format::Kvcache => kvcache::line(&mut self.columns, line, emit),
+            Format::Watch => watch::line(line, emit),
+            Format::Monitor => monitor::line(line, emit),
+            Format::OracleGeneral => unreachable!("it has records and no lines"),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{Action, Op, Record};
 
 /// Where the columns are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub(super) struct Columns {
     key: usize,
     op: usize,
     size: usize,

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(seen[0].at_ns, Some(1_650_000_000_123_456_000));
         assert_eq!(seen[1].at_ns, Some(1_650_000_000_000_002_000), "2 µs");
         assert_eq!(seen[0].key, key(b"foo bar").unwrap().0);
-        assert_eq!(Parser::Watch.line(b"skipped=12", &mut |_| {}), Ok(Line::Skipped));
+        assert_eq!(Parser::of(Format::Watch).unwrap().line(b"skipped=12", &mut |_| {}), Ok(Line::Skipped));
     }
 
     #[test]
