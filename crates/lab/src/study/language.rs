@@ -13,6 +13,9 @@ use units::CpuList;
 use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
+/// A list of processors of a machine, for a number of cores.
+type ListOf = fn(&Machine, usize) -> CpuList;
+
 #[derive(Clone)]
 pub(super) struct Language {
     environment: Environment<'static>,
@@ -30,7 +33,7 @@ impl Language {
         environment.add_function("cores_of", move |n: usize, skip: Option<usize>| -> String {
             listed(&of.of_cores(n, skip.unwrap_or(0)))
         });
-        let lists: [(&str, fn(&Machine, usize) -> CpuList); 3] = [
+        let lists: [(&str, ListOf); 3] = [
             ("siblings_of", Machine::siblings),
             ("seconds_of", Machine::seconds),
             ("rest_of", Machine::rest),
