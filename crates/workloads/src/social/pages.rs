@@ -13,7 +13,7 @@ use crate::json::Json;
 use crate::parsed::{cut_off, parsed};
 use crate::social::config::Known;
 use crate::social::counts::Answers;
-use crate::social::people::RequestValues;
+use crate::social::people::values;
 use crate::social::session::{At, Session, Shown};
 use crate::social::site::{LOOKS_MAX, Location, Page, Request};
 use crate::social::user::Job;
@@ -149,7 +149,7 @@ pub(super) fn write(
     match (session.at, request) {
         (_, Some(request)) => {
             path.clear();
-            request.path.append_encoded(&RequestValues { known, session }, value, &mut path);
+            request.path.append_encoded(values(known, session), value, &mut path);
         }
         (At::Asset(place, _), None) => {
             path.clear();
@@ -160,7 +160,7 @@ pub(super) fn write(
     if let Some(request) = request {
         session.shows = request.shows.as_ref().and_then(|shows| {
             value.clear();
-            shows.append(&RequestValues { known, session }, value);
+            shows.append(values(known, session), value);
             // A longer text is found by its beginning.
             value.truncate(NEEDLE_MAX);
             let needle = Needle::new(value)?;
@@ -172,7 +172,7 @@ pub(super) fn write(
     out.extend_from_slice(b" HTTP/1.1\r\n");
     out.extend_from_slice(&known.host_line);
     if let Some(request) = request {
-        request.headers.append(&RequestValues { known, session }, out);
+        request.headers.append(values(known, session), out);
     }
     session.jar.append(session.page(&path, known), out);
     session.location = path;
@@ -182,7 +182,7 @@ pub(super) fn write(
     match posted {
         Some(template) => {
             form.clear();
-            template.append_encoded(&RequestValues { known, session }, value, form);
+            template.append_encoded(values(known, session), value, form);
             // Writing into a vector cannot fail.
             let _ = write!(
                 out,
@@ -353,7 +353,7 @@ fn redirect(
         (Some(Location::Any), true) => !known.config.site.is_lost_at(&session.location),
         (Some(Location::Path(path)), true) => {
             let mut expect = Vec::with_capacity(LOCATION_MAX.min(64));
-            path.append(&RequestValues { known, session }, &mut expect);
+            path.append(values(known, session), &mut expect);
             session.location.split(|byte| *byte == b'?').next() == Some(&expect[..])
         }
         _ => false,

@@ -8,7 +8,7 @@ use rand::RngExt;
 
 use crate::social::config::Known;
 use crate::social::session::Session;
-use crate::social::site::{Cast, Value};
+use crate::social::site::Value;
 
 /// Most attempts to find a user who is not a friend. Source: with half of all users as friends, the most possible, this
 /// many fail with a chance of 10⁻⁵.
@@ -87,34 +87,30 @@ pub(super) fn page(people: &People, rng: &mut Rng) -> u32 {
     ((f64::from(people.users()) * drawn * drawn) as u32).min(people.users() - 1)
 }
 
-/// The values of a user's requests.
-pub(super) struct RequestValues<'a> {
-    pub(super) known: &'a Known,
-    pub(super) session: &'a Session,
+/// What appends the values of a user's requests.
+pub(super) fn values<'a>(known: &'a Known, session: &'a Session) -> impl Fn(Value, &mut Vec<u8>) + 'a {
+    move |value, out| append(known, session, value, out)
 }
 
-impl Cast for RequestValues<'_> {
-    fn append(&self, value: Value, out: &mut Vec<u8>) {
-        let RequestValues { known, session } = self;
-        match value {
-            Value::Name => known.people.append_name(session.user, out),
-            Value::Password => out.extend_from_slice(PASSWORD.as_bytes()),
-            // Writing into a vector cannot fail.
-            Value::New => drop(write!(out, "n{}_{:x}", known.run, session.number)),
-            Value::Display => out.extend_from_slice(b"New User"),
-            Value::Friend => known.people.append_name(session.friend, out),
-            Value::Stranger => known.people.append_name(session.stranger, out),
-            Value::Stamp => drop(write!(out, "{}.{:x}.{}", known.run, session.number, session.done)),
-            Value::Page => known.people.append_name(session.article, out),
-            Value::Body => {
-                self.append(Value::Stamp, out);
-                out.extend_from_slice(b": ");
-                let length = WORDS_LEAST + session.words as usize % (WORDS.len() - WORDS_LEAST + 1);
-                out.extend_from_slice(&WORDS[..length]);
-            }
-            Value::Each => known.people.append_name(session.each.unwrap_or(session.user), out),
-            Value::Taken(place) => out.extend_from_slice(&session.taken[usize::from(place)]),
+fn append(known: &Known, session: &Session, value: Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Name => known.people.append_name(session.user, out),
+        Value::Password => out.extend_from_slice(PASSWORD.as_bytes()),
+        // Writing into a vector cannot fail.
+        Value::New => drop(write!(out, "n{}_{:x}", known.run, session.number)),
+        Value::Display => out.extend_from_slice(b"New User"),
+        Value::Friend => known.people.append_name(session.friend, out),
+        Value::Stranger => known.people.append_name(session.stranger, out),
+        Value::Stamp => drop(write!(out, "{}.{:x}.{}", known.run, session.number, session.done)),
+        Value::Page => known.people.append_name(session.article, out),
+        Value::Body => {
+            append(known, session, Value::Stamp, out);
+            out.extend_from_slice(b": ");
+            let length = WORDS_LEAST + session.words as usize % (WORDS.len() - WORDS_LEAST + 1);
+            out.extend_from_slice(&WORDS[..length]);
         }
+        Value::Each => known.people.append_name(session.each.unwrap_or(session.user), out),
+        Value::Taken(place) => out.extend_from_slice(&session.taken[usize::from(place)]),
     }
 }
 

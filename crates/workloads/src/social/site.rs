@@ -11,7 +11,7 @@ use proto_http::{Between, Needle};
 use spec::workload::SocialOperation;
 
 pub use parse::SiteError;
-pub(super) use template::{Cast, Template, Value};
+pub(super) use template::{Template, Value};
 
 /// The most texts that are looked for in one page. Source: ours; each takes a few bytes of each connection.
 pub(super) const LOOKS_MAX: usize = 8;

@@ -63,12 +63,6 @@ impl Value {
     }
 }
 
-/// The source of values, for one user.
-pub(in crate::social) trait Cast {
-    /// Appends a value.
-    fn append(&self, value: Value, out: &mut Vec<u8>);
-}
-
 impl Template {
     /// Reads a text, of which `value` knows the values.
     ///
@@ -95,10 +89,10 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// Appends the text with its values, form-encoded, using `scratch`.
+    /// Appends the text with its values, each of which `append` appends, form-encoded, using `scratch`.
     pub(in crate::social) fn append_encoded(
         &self,
-        cast: &impl Cast,
+        append: impl Fn(Value, &mut Vec<u8>),
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) {
@@ -107,7 +101,7 @@ impl Template {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Value(value) => {
                     scratch.clear();
-                    cast.append(*value, scratch);
+                    append(*value, scratch);
                     append_encoded(scratch, out);
                 }
             }
@@ -115,11 +109,11 @@ impl Template {
     }
 
     /// The same with its values as they are.
-    pub(in crate::social) fn append(&self, cast: &impl Cast, out: &mut Vec<u8>) {
+    pub(in crate::social) fn append(&self, append: impl Fn(Value, &mut Vec<u8>), out: &mut Vec<u8>) {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Value(value) => cast.append(*value, out),
+                Piece::Value(value) => append(*value, out),
             }
         }
     }
@@ -129,16 +123,12 @@ impl Template {
 mod tests {
     use super::*;
 
-    struct Anna;
-
-    impl Cast for Anna {
-        fn append(&self, value: Value, out: &mut Vec<u8>) {
-            out.extend_from_slice(match value {
-                Value::Name => b"anna",
-                Value::Taken(3) => b"a/b&c d",
-                _ => b"?",
-            });
-        }
+    fn of_anna(value: Value, out: &mut Vec<u8>) {
+        out.extend_from_slice(match value {
+            Value::Name => b"anna",
+            Value::Taken(3) => b"a/b&c d",
+            _ => b"?",
+        });
     }
 
     #[test]
@@ -147,9 +137,9 @@ mod tests {
         let check = |text: &str, encoded: &str, plain: &str| {
             let template = Template::read(text, known).unwrap();
             let (mut out, mut scratch) = (Vec::new(), Vec::new());
-            template.append_encoded(&Anna, &mut scratch, &mut out);
+            template.append_encoded(of_anna, &mut scratch, &mut out);
             assert_eq!(String::from_utf8(std::mem::take(&mut out)).unwrap(), encoded);
-            template.append(&Anna, &mut out);
+            template.append(of_anna, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), plain);
         };
         check("csrf={csrf}&name={name}", "csrf=a%2Fb%26c+d&name=anna", "csrf=a/b&c d&name=anna");
