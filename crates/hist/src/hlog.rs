@@ -53,28 +53,14 @@ pub struct Log {
 
 /// Why a log could not be written or read.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum HlogError {
-    /// The file could not be written.
     #[error("cannot write the histogram log: {0}")]
     Write(#[from] io::Error),
-    /// A tag or a comment would break the format.
     #[error("cannot write the histogram log: the {what} '{given}' {problem}")]
-    Unwritable {
-        /// Tag or comment.
-        what: &'static str,
-        /// The given text.
-        given: String,
-        /// Why it does not fit.
-        problem: &'static str,
-    },
-    /// The file is not a log, or was damaged after it was written.
+    Unwritable { what: &'static str, given: String, problem: &'static str },
     #[error("histogram log, line {line}: {problem}; the file is damaged or no HdrHistogram interval log")]
-    Damaged {
-        /// The line, from 1.
-        line: usize,
-        /// The defect, as the end of a sentence.
-        problem: String,
-    },
+    Damaged { line: usize, problem: String },
 }
 
 impl Log {

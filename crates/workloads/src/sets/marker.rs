@@ -40,46 +40,23 @@ enum MarkerContent {
 
 /// Why a folder's set is not known.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FolderError {
-    /// The folder has no marker.
     #[error("{} holds no file set: there is no {MARKER} in it; make one with `taillight fileset make {}`", .0.display(), .0.display())]
     NoSet(PathBuf),
-    /// The set is not whole.
     #[error(
         "the file set in {} is not whole: another process makes or removes it, or was stopped while doing so; repeat \
          `taillight fileset make` or `taillight fileset remove`", .0.display()
     )]
     Partial(PathBuf),
-    /// The marker cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
-    Unreadable {
-        /// The marker.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The marker is invalid.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{} describes no file set that this release knows: {problem}; remove the folder by hand, if you know what it \
              is, and make the set again", path.display())]
-    Unknown {
-        /// The marker.
-        path: PathBuf,
-        /// The defect.
-        problem: String,
-    },
-    /// It is a set, and not of the kind that is wanted.
+    Unknown { path: PathBuf, problem: String },
     #[error("{} holds {holds} and not {wanted}; name another folder, or make such a set with `taillight fileset make \
              FOLDER {make}`", folder.display())]
-    OfAnotherKind {
-        /// The folder.
-        folder: PathBuf,
-        /// The set in the folder.
-        holds: String,
-        /// The set required.
-        wanted: &'static str,
-        /// The option that makes it.
-        make: &'static str,
-    },
+    OfAnotherKind { folder: PathBuf, holds: String, wanted: &'static str, make: &'static str },
 }
 
 impl Marker {
