@@ -165,7 +165,7 @@ mod tests {
     fn holds_masks_against_the_hardware() {
         let check = |ways: &str, sparse: bool, expect: Result<(), &str>| {
             let knob = format!("cache.ways={ways}");
-            let CacheWays { ways, .. } = CacheWays::read(ways).unwrap();
+            let CacheWays { ways, .. } = (CACHE_WAYS.read)(ways).unwrap();
             let mask = ways.as_slice().iter().fold(0, |bits, way| bits | 1 << way);
             let l3 =
                 CacheAllocation { ways: 20, min_bits: 2, closids: 16, sparse, ..CacheAllocation::default() };
