@@ -4,6 +4,7 @@ use reactor::Conn;
 use units::{Nanos, Time};
 
 use crate::Errors;
+use crate::engine::NO_SESSION;
 use crate::session::Session;
 use crate::waiting::Line;
 
@@ -17,11 +18,20 @@ pub(crate) struct Request<J> {
     pub(crate) client: u32,
     /// The job of several parts that it belongs to, or [`SINGLE`].
     pub(crate) gather: u32,
-    /// The connection whose session it is a step of, or [`NO_SESSION`](crate::engine::NO_SESSION).
+    /// The connection whose session it is a step of, or [`NO_SESSION`].
     pub(crate) session: u32,
     /// State that earlier requests of the same job left; `None` for the first.
     pub(crate) begun: Option<Begun>,
     pub(crate) job: J,
+}
+
+impl<J> Request<J> {
+    /// The first request of a job of one part, of no session.
+    #[inline]
+    pub(crate) fn new(intended: Time, operation: u16, client: u32, job: J) -> Request<J> {
+        let (gather, session) = (SINGLE, NO_SESSION);
+        Request { intended, operation, follow_up: false, client, gather, session, begun: None, job }
+    }
 }
 
 /// The state of a job that goes on with another request.

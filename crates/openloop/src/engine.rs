@@ -551,7 +551,7 @@ impl<W: Workload> Engine<W> {
                     self.never_begun(arrival, now);
                 } else {
                     self.recording.offered(arrival.intended);
-                    self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
+                    self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished);
                 }
             }
         }

@@ -221,7 +221,7 @@ impl Recording {
         if !self.in_window(completion.intended) {
             return;
         }
-        self.tally.count(completion.outcome, 1);
+        self.tally.count(completion.outcome);
         self.operations[completion.operation].enter(completion);
         // A failure is not a fast answer: an error enters no response time, an unanswered request enters at its age.
         if completion.outcome != Outcome::Error {
@@ -236,7 +236,7 @@ impl Recording {
     /// Enters the end of a request that followed from an answer.
     pub(crate) fn enter_follow_up(&mut self, completion: &Completion) {
         if self.in_window(completion.intended) {
-            self.follow_ups.count(completion.outcome, 1);
+            self.follow_ups.count(completion.outcome);
             self.operations[completion.operation].enter(completion);
         }
     }
@@ -262,7 +262,7 @@ impl Recording {
         outcome: Outcome,
     ) {
         let endpoint = &mut self.endpoints[endpoint];
-        endpoint.tally.count(outcome, 1);
+        endpoint.tally.count(outcome);
         if outcome == Outcome::Error {
             return;
         }
@@ -287,7 +287,7 @@ impl Recording {
         }
     }
 
-    /// Enters `n` arrivals that were never sent, due at `intended` and ended at `now`.
+    /// Enters an arrival that was never sent, due at `intended` and ended at `now`.
     ///
     /// `operation`: `None` if it was not drawn yet; the first, most frequent one stands for it then.
     pub(crate) fn never_sent(
@@ -296,23 +296,20 @@ impl Recording {
         intended: Time,
         now: Time,
         outcome: Outcome,
-        n: u64,
     ) {
         if outcome == Outcome::Error && self.in_window(now) {
-            self.interval(now).failed += n;
+            self.interval(now).failed += 1;
         }
-        if !self.in_window(intended) || n == 0 {
+        if !self.in_window(intended) {
             return;
         }
-        self.tally.count(outcome, n);
+        self.tally.count(outcome);
         if let Some(drawn) = operation {
-            self.operations[drawn].tally.count(outcome, n);
+            self.operations[drawn].tally.count(outcome);
         }
         if outcome != Outcome::Error {
-            self.operations[operation.unwrap_or(0)].response_time.record_n(now.since(intended), n);
-            for _ in 0..n {
-                self.windows.record(intended.since(self.window_start), now.since(intended));
-            }
+            self.operations[operation.unwrap_or(0)].response_time.record(now.since(intended));
+            self.windows.record(intended.since(self.window_start), now.since(intended));
         }
     }
 
@@ -325,8 +322,8 @@ impl Recording {
         outcome: Outcome,
     ) {
         if self.in_window(intended) {
-            self.follow_ups.count(outcome, 1);
-            self.operations[operation].tally.count(outcome, 1);
+            self.follow_ups.count(outcome);
+            self.operations[operation].tally.count(outcome);
             if outcome != Outcome::Error {
                 self.operations[operation].response_time.record(now.since(intended));
             }
@@ -344,7 +341,7 @@ impl Recording {
     ) {
         if self.in_window(intended) {
             let endpoint = &mut self.endpoints[endpoint];
-            endpoint.tally.count(outcome, 1);
+            endpoint.tally.count(outcome);
             if times && outcome != Outcome::Error {
                 endpoint.response_time.record(now.since(intended));
             }

@@ -3,7 +3,7 @@
 use reactor::{Conn, Reactor};
 use units::{Nanos, Time};
 
-use crate::connection::{Begun, InFlight, Request, SINGLE};
+use crate::connection::{Begun, InFlight, Request};
 use crate::engine::links::Loss;
 use crate::engine::{Engine, NO_SESSION};
 use crate::{Fault, Outcome, Parsed, Then, Unasked, Workload};
@@ -44,11 +44,11 @@ impl<W: Workload> Engine<W> {
             Ok(())
         } else if W::MULTIPLEXED {
             self.connections[index].heard = at;
-            let matched = self.match_streams(index, done, bytes);
+            let matched = self.match_all(index, done, bytes, Self::match_next);
             self.speak(reactor, index);
             matched
         } else {
-            self.match_answers(index, done, bytes)
+            self.match_all(index, done, bytes, Self::match_oldest)
         };
         if let Err(loss) = matched {
             reactor.close(conn);
@@ -59,54 +59,34 @@ impl<W: Workload> Engine<W> {
         self.send_next(reactor, at);
     }
 
-    fn match_answers(&mut self, index: usize, at: Time, bytes: &[u8]) -> Result<(), Loss> {
-        let connection = &mut self.connections[index];
-        let mut partial = std::mem::take(&mut connection.partial);
+    /// Matches received bytes by `next`, which takes the answer or message at their front and returns its length; 0 if it
+    /// is incomplete.
+    #[inline]
+    fn match_all(
+        &mut self,
+        index: usize,
+        at: Time,
+        bytes: &[u8],
+        next: impl Fn(&mut Self, usize, Time, &[u8]) -> Result<usize, Loss>,
+    ) -> Result<(), Loss> {
+        let mut partial = std::mem::take(&mut self.connections[index].partial);
         let joined = !partial.is_empty();
         if joined {
             partial.extend_from_slice(bytes);
         }
         let whole = if joined { &partial[..] } else { bytes };
-        let mut used_up = 0;
-        let mut result = Ok(());
+        let (mut used_up, mut result) = (0, Ok(()));
         while used_up < whole.len() {
-            let connection = &mut self.connections[index];
-            let rest = &whole[used_up..];
-            let Some(oldest) = connection.in_flight.front_mut() else {
-                result = Err(self.unasked(rest));
-                break;
-            };
-            oldest.first_byte.get_or_insert(at);
-            match self.workload.response(&mut oldest.request.job, &mut connection.wire, rest) {
-                Parsed::Partial => break,
-                Parsed::Used(used) => {
-                    used_up += used;
+            match next(self, index, at, &whole[used_up..]) {
+                Ok(0) => break,
+                Ok(used) => used_up += used,
+                Err(loss) => {
+                    result = Err(loss);
                     break;
-                }
-                Parsed::Garbage(reason) => {
-                    result = Err(Loss::new("no answer of this protocol", reason));
-                    break;
-                }
-                Parsed::Refused(fault) => {
-                    result = Err(Loss::new(fault.kind, fault.detail));
-                    break;
-                }
-                Parsed::Done { used, outcome, then } => {
-                    used_up += used;
-                    connection.note_place(at);
-                    let answered = connection.in_flight.pop_front().expect("it is there");
-                    if used_up == whole.len() {
-                        self.receive_gap = self.last_gap;
-                    }
-                    let last = then.ends_connection();
-                    self.answered(index, answered, at, outcome, then);
-                    if last {
-                        self.end_link(index);
-                    }
                 }
             }
         }
-        // Keep the incomplete answer, in the buffer that is already allocated.
+        // Keep the incomplete rest, in the buffer that is already allocated.
         if joined {
             partial.drain(..used_up);
         } else {
@@ -114,6 +94,33 @@ impl<W: Workload> Engine<W> {
         }
         self.connections[index].keep_partial(partial);
         result
+    }
+
+    /// Matches the answer at the front of `rest` with the oldest request.
+    #[inline]
+    fn match_oldest(&mut self, index: usize, at: Time, rest: &[u8]) -> Result<usize, Loss> {
+        let connection = &mut self.connections[index];
+        let Some(oldest) = connection.in_flight.front_mut() else { return Err(self.unasked(rest)) };
+        oldest.first_byte.get_or_insert(at);
+        match self.workload.response(&mut oldest.request.job, &mut connection.wire, rest) {
+            Parsed::Partial => Ok(0),
+            Parsed::Used(used) => Ok(used),
+            Parsed::Garbage(reason) => Err(Loss::new("no answer of this protocol", reason)),
+            Parsed::Refused(fault) => Err(Loss::new(fault.kind, fault.detail)),
+            Parsed::Done { used, outcome, then } => {
+                connection.note_place(at);
+                let answered = connection.in_flight.pop_front().expect("it is there");
+                if used == rest.len() {
+                    self.receive_gap = self.last_gap;
+                }
+                let last = then.ends_connection();
+                self.answered(index, answered, at, outcome, then);
+                if last {
+                    self.end_link(index);
+                }
+                Ok(used)
+            }
+        }
     }
 
     /// Bytes came on a connection without a request.
@@ -161,18 +168,7 @@ impl<W: Workload> Engine<W> {
             Then::Also { operation, endpoint, job } => {
                 let (operation, client) = (operation as u16, answered.request.client);
                 self.ended(index, answered, at, outcome);
-                let gather = SINGLE;
-                let session = NO_SESSION;
-                let follow = Request {
-                    intended: at,
-                    operation,
-                    follow_up: true,
-                    client,
-                    gather,
-                    session,
-                    begun: None,
-                    job,
-                };
+                let follow = Request { follow_up: true, ..Request::new(at, operation, client, job) };
                 self.next.push((endpoint, index, follow));
             }
         }

@@ -49,18 +49,7 @@ impl<W: Workload> Engine<W> {
             let mut refusal = parts.take_refusal();
             let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
             while let Some((endpoint, job)) = parts.pop() {
-                let intended = arrival.intended;
-                let session = NO_SESSION;
-                let request = Request {
-                    intended,
-                    operation,
-                    follow_up: false,
-                    client,
-                    gather,
-                    session,
-                    begun: None,
-                    job,
-                };
+                let request = Request { gather, ..Request::new(arrival.intended, operation, client, job) };
                 if self.plan.sessions.is_some() {
                     self.begin_session(reactor, endpoint, request, refusal.take(), now);
                     sends += 1;
@@ -432,7 +421,7 @@ impl<W: Workload> Engine<W> {
             Some(completion) => self.enter(&completion),
             None => {
                 let operation = Some(request.operation.into());
-                self.recording.never_sent(operation, request.intended, at, outcome, 1);
+                self.recording.never_sent(operation, request.intended, at, outcome);
                 if outcome == Outcome::Error
                     && let Some((live_reporter, offset)) = self.live_at(at)
                 {

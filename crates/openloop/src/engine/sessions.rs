@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use reactor::Reactor;
 use units::{Nanos, Time};
 
-use crate::connection::{Connection, InFlight, Link, Request, SINGLE};
+use crate::connection::{Connection, InFlight, Link, Request};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
 use crate::{Arrival, Errors, Fault, Moments, Next, Outcome, Route, SendTimes, StepEnd, Underway, Workload};
@@ -85,16 +85,7 @@ impl<W: Workload> Engine<W> {
             let route = self.route(reactor, &job);
             let via = route.via.clone();
             let session = Session::new(now, age, route);
-            let request = Request {
-                intended: session.at(step.offset),
-                operation: step.operation as u16,
-                follow_up: false,
-                client,
-                gather: SINGLE,
-                session: NO_SESSION,
-                begun: None,
-                job,
-            };
+            let request = Request::new(session.at(step.offset), step.operation as u16, client, job);
             let address = &self.plan.endpoints[endpoint].address;
             let opened = if self.sessions.live < most {
                 reactor.connect_via(address, &via).map_err(|error| {
@@ -215,16 +206,7 @@ impl<W: Workload> Engine<W> {
         let refusal = parts.take_refusal();
         while let Some((endpoint, job)) = parts.pop() {
             let session = Session::new(arrival.intended, Nanos::ZERO, Route::default());
-            let mut request = Request {
-                intended: arrival.intended,
-                operation,
-                follow_up: false,
-                client: 0,
-                gather: SINGLE,
-                session: NO_SESSION,
-                begun: None,
-                job,
-            };
+            let mut request = Request::new(arrival.intended, operation, 0, job);
             if let Some(Fault { kind, detail }) = &refusal {
                 self.refuse(endpoint, &session, request, now, (kind, detail.clone()));
             } else {
@@ -387,7 +369,7 @@ impl<W: Workload> Engine<W> {
     ) {
         let many = self.plan.endpoints.len() > 1;
         self.recording.step_never_sent(endpoint, many, intended, now, outcome);
-        self.recording.never_sent(Some(operation), intended, now, outcome, 1);
+        self.recording.never_sent(Some(operation), intended, now, outcome);
     }
 
     /// Whether the user of a session has left while they waited for the answer to a request.

@@ -29,39 +29,9 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// Matches received answers with requests in flight.
-    pub(super) fn match_streams(&mut self, index: usize, at: Time, bytes: &[u8]) -> Result<(), Loss> {
-        let connection = &mut self.connections[index];
-        let mut partial = std::mem::take(&mut connection.partial);
-        let joined = !partial.is_empty();
-        if joined {
-            partial.extend_from_slice(bytes);
-        }
-        let whole = if joined { &partial[..] } else { bytes };
-        let (mut used_up, mut result) = (0, Ok(()));
-        while used_up < whole.len() {
-            match self.match_next(index, at, &whole[used_up..]) {
-                Ok(0) => break,
-                Ok(used) => used_up += used,
-                Err(loss) => {
-                    result = Err(loss);
-                    break;
-                }
-            }
-        }
-        // Keep the incomplete message, in the buffer that is already allocated.
-        if joined {
-            partial.drain(..used_up);
-        } else {
-            partial.extend_from_slice(&bytes[used_up..]);
-        }
-        self.connections[index].keep_partial(partial);
-        result
-    }
-
     /// Matches the first message of `rest`. Returns the bytes that it takes; 0 if it is incomplete.
     #[inline]
-    fn match_next(&mut self, index: usize, at: Time, rest: &[u8]) -> Result<usize, Loss> {
+    pub(super) fn match_next(&mut self, index: usize, at: Time, rest: &[u8]) -> Result<usize, Loss> {
         let connection = &mut self.connections[index];
         let number = match self.workload.belongs(&mut connection.wire, rest) {
             Belongs::Request(number) => number,

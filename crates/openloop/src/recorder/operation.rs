@@ -50,7 +50,7 @@ impl OperationTimes {
     /// Enters a request that was sent, without its lag.
     #[inline]
     pub(crate) fn enter(&mut self, completion: &Completion) {
-        self.tally.count(completion.outcome, 1);
+        self.tally.count(completion.outcome);
         self.connection_wait.record(completion.connection_wait());
         if completion.outcome == Outcome::Completed {
             self.service_time.record(completion.service_time());

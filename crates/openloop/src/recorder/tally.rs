@@ -17,14 +17,14 @@ pub struct Tally {
 
 impl Tally {
     #[inline]
-    pub(crate) fn count(&mut self, outcome: Outcome, n: u64) {
-        self.intended += n;
+    pub(crate) fn count(&mut self, outcome: Outcome) {
+        self.intended += 1;
         *match outcome {
             Outcome::Completed => &mut self.completed,
             Outcome::Error => &mut self.errors,
             Outcome::Timeout => &mut self.timeouts,
             Outcome::Unfinished => &mut self.unfinished,
-        } += n;
+        } += 1;
     }
 
     pub(crate) fn merge(&mut self, other: &Tally) {
