@@ -14,6 +14,7 @@ use super::verify::{KnownClients, Servers, provider};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
     /// Those whose certificate was issued by an authority in this PEM file, or is in it, for the name that they are called by.
+    /// A certificate in it that is not that of an authority is trusted for itself only.
     Authorities(&'a Path),
     /// Any at all: encrypted, but the server's identity is not checked. For test beds whose certificates are made up.
     AnyCertificateInsecurely,
@@ -61,9 +62,9 @@ pub fn offering(config: Arc<ClientConfig>, protocols: &[&str]) -> Arc<ClientConf
 pub enum Clients {
     /// All; no certificate is requested.
     Any,
-    /// Those without a certificate, and those with one that was issued by an authority in this PEM file.
+    /// Those without a certificate, and those with one that was issued by an authority in this PEM file, or is in it.
     Optional(PathBuf),
-    /// Those with a certificate that was issued by an authority in this PEM file.
+    /// Those with a certificate that was issued by an authority in this PEM file, or is in it.
     Required(PathBuf),
 }
 
@@ -104,14 +105,12 @@ pub fn server_config(
         Clients::Optional(file) | Clients::Required(file) => {
             let authorities = Authorities::read(file)?;
             let roots = Arc::new(authorities.roots.clone());
-            let mut chains = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
-            if let Clients::Optional(_) = clients {
-                chains = chains.allow_unauthenticated();
-            }
-            let chains = chains.build().map_err(|error| {
+            let build = || WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+            let chains = (!authorities.roots.is_empty()).then(build).transpose().map_err(|error| {
                 io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", file.display()))
             })?;
-            builder.with_client_cert_verifier(Arc::new(KnownClients { authorities, chains }))
+            let are_required = matches!(clients, Clients::Required(_));
+            builder.with_client_cert_verifier(Arc::new(KnownClients { authorities, chains, are_required }))
         }
     };
     let own = SingleCertAndKey::from(identity.read(&provider)?);

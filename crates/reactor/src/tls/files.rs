@@ -2,11 +2,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{DistinguishedName, RootCertStore};
 
 use super::config::Identity;
 use super::words::spaced;
@@ -15,11 +15,14 @@ use super::x509::{Certificate, PublicKey, on_curve, with_public};
 /// The keys that can sign here. Source: ring's, and P-521.
 const KEYS: &str = "RSA of 2048 to 4096 bits, ECDSA on P-256, P-384 or P-521, or Ed25519";
 
-/// The certificates of authorities, as anchors and as they are.
+/// The certificates that are trusted.
 #[derive(Debug)]
 pub(super) struct Authorities {
+    /// Those that may issue others, as anchors.
     pub(super) roots: RootCertStore,
+    /// All of them, each of which is trusted for itself, and their subjects.
     pub(super) certificates: Vec<CertificateDer<'static>>,
+    pub(super) subjects: Vec<DistinguishedName>,
 }
 
 impl Authorities {
@@ -29,15 +32,21 @@ impl Authorities {
         let certificates = certificates(file)?;
         let mut roots = RootCertStore::empty();
         let mut refused = None;
+        let mut subjects = Vec::new();
         for certificate in &certificates {
-            refused = roots.add(certificate.clone()).err().or(refused);
+            let Some(read) = Certificate::read(certificate) else { continue };
+            subjects.push(DistinguishedName::in_sequence(read.subject));
+            // The key of a server's or a client's certificate must not sign others.
+            if read.is_authority() {
+                refused = roots.add(certificate.clone()).err().or(refused);
+            }
         }
         match refused {
             Some(error) if roots.is_empty() => Err(invalid(
                 file,
                 &format!("has no certificate that can be an authority's: {}", spaced(&error.to_string())),
             )),
-            _ => Ok(Authorities { roots, certificates }),
+            _ => Ok(Authorities { roots, certificates, subjects }),
         }
     }
 }

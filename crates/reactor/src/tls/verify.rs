@@ -176,7 +176,19 @@ impl Authorities {
         let name = |name: &[u8]| common_name(name).unwrap_or_else(|| "a nameless authority".to_owned());
         let issuer = name(certificate.issuer);
         let known = self.roots.roots.iter().any(|root| root.subject.as_ref() == certificate.issuer);
-        let why = if certificate.issuer == certificate.subject {
+        let is_issuer = |other: &Certificate<'_>| {
+            let signed = |key| is_signed_by(&certificate, key);
+            other.subject == certificate.issuer
+                && !other.is_authority()
+                && other.public_key().is_some_and(signed)
+        };
+        let mut trusted = self.certificates.iter().filter_map(|der| Certificate::read(der));
+        let why = if trusted.any(|other| is_issuer(&other)) {
+            format!(
+                "was issued by '{issuer}', whose certificate is trusted for itself only: it is not that of an authority \
+                     (basicConstraints)"
+            )
+        } else if certificate.issuer == certificate.subject {
             format!("was issued by itself ('{issuer}') and is not among those that are trusted")
         } else if known {
             format!(
@@ -306,17 +318,19 @@ impl ServerCertVerifier for Servers {
 #[derive(Debug)]
 pub(super) struct KnownClients {
     pub(super) authorities: Authorities,
-    /// webpki's verifier with the same authorities.
-    pub(super) chains: Arc<dyn ClientCertVerifier>,
+    /// webpki's verifier with the same authorities, if there are any.
+    pub(super) chains: Option<Arc<dyn ClientCertVerifier>>,
+    /// Whether a client must show a certificate.
+    pub(super) are_required: bool,
 }
 
 impl ClientCertVerifier for KnownClients {
     fn client_auth_mandatory(&self) -> bool {
-        self.chains.client_auth_mandatory()
+        self.are_required
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.chains.root_hint_subjects()
+        &self.authorities.subjects
     }
 
     fn verify_client_cert(
@@ -325,9 +339,13 @@ impl ClientCertVerifier for KnownClients {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.chains.verify_client_cert(certificate, intermediates, now).or_else(|error| {
+        let unknown = || CertificateError::UnknownIssuer.into();
+        let chain = match &self.chains {
+            Some(chains) => chains.verify_client_cert(certificate, intermediates, now),
+            None => Err(unknown()),
+        };
+        chain.or_else(|error| {
             let direct = self.authorities.directly(certificate, Purpose::Client, now);
-            let unknown = || CertificateError::UnknownIssuer.into();
             let error = if has_no_known_issuer(&error) { unknown() } else { error };
             direct.unwrap_or(Err(error)).map(|()| ClientCertVerified::assertion())
         })

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{ServerName, UnixTime};
 
+const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OCTET_STRING: u8 = 0x04;
@@ -14,10 +15,12 @@ const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 
 /// Object identifiers of `2.5.29`: the last part.
+const KEY_USAGE: u8 = 15;
 const SUBJECT_ALT_NAME: u8 = 17;
+const BASIC_CONSTRAINTS: u8 = 19;
 const EXTENDED_KEY_USAGE: u8 = 37;
-/// Extensions that may be critical: key usage, basic constraints, and the two above. Source: RFC 5280, 4.2.1.
-const KNOWN: [u8; 4] = [15, SUBJECT_ALT_NAME, 19, EXTENDED_KEY_USAGE];
+/// Extensions that may be critical. Source: RFC 5280, 4.2.1.
+const KNOWN: [u8; 4] = [KEY_USAGE, SUBJECT_ALT_NAME, BASIC_CONSTRAINTS, EXTENDED_KEY_USAGE];
 const COMMON_NAME: [u8; 3] = [0x55, 4, 3];
 /// `anyExtendedKeyUsage`. Source: RFC 5280, 4.2.1.12.
 const ANY_PURPOSE: [u8; 4] = [0x55, 0x1d, 37, 0];
@@ -116,6 +119,8 @@ pub(super) struct Certificate<'a> {
     pub(super) key: &'a [u8],
     pub(super) not_before: UnixTime,
     pub(super) not_after: UnixTime,
+    /// It has X.509 version 1, which has no extensions.
+    is_first_version: bool,
     extensions: Vec<Extension<'a>>,
 }
 
@@ -134,7 +139,7 @@ impl<'a> Certificate<'a> {
         let algorithm = certificate.take(SEQUENCE)?;
         let (&0, signature) = certificate.take(BIT_STRING)?.split_first()? else { return None };
         let mut fields = Der(contents);
-        fields.take(VERSION);
+        let is_first_version = fields.take(VERSION).is_none();
         fields.take(INTEGER)?;
         fields.take(SEQUENCE)?;
         let issuer = fields.take(SEQUENCE)?;
@@ -161,6 +166,7 @@ impl<'a> Certificate<'a> {
             key,
             not_before,
             not_after,
+            is_first_version,
             extensions,
         })
     }
@@ -177,6 +183,26 @@ impl<'a> Certificate<'a> {
     pub(super) fn is_beyond_us(&self) -> bool {
         let known = |id: &[u8]| KNOWN.iter().any(|known| id == [0x55, 0x1d, *known]);
         self.extensions.iter().any(|extension| extension.critical && !known(extension.id))
+    }
+
+    /// Whether it may issue others, as OpenSSL decides: by its basic constraints, or without them by its key usage; a root of
+    /// version 1 may. Source: `check_ca` in OpenSSL's crypto/x509/v3_purp.c.
+    pub(super) fn is_authority(&self) -> bool {
+        const CERT_SIGN: u8 = 1 << 2;
+        let usage = self.extension(KEY_USAGE).map(|usage| {
+            let bits = Der(usage.value).take(BIT_STRING).and_then(|bits| bits.get(1).copied());
+            bits.is_some_and(|bits| bits & CERT_SIGN != 0)
+        });
+        let constraints = self.extension(BASIC_CONSTRAINTS).map(|constraints| {
+            let is_authority = Der(constraints.value).sequence().and_then(|mut all| all.take(BOOLEAN));
+            is_authority.is_some_and(|yes| yes != [0])
+        });
+        match (usage, constraints) {
+            (Some(false), _) => false,
+            (_, Some(is_authority)) => is_authority,
+            (Some(true), None) => true,
+            (None, None) => self.is_first_version && self.issuer == self.subject,
+        }
     }
 
     /// Whether it may be used so. A certificate that names no purpose has all of them.
@@ -221,7 +247,6 @@ pub(super) fn is_name(common: &str, server: &ServerName<'_>) -> bool {
 
 impl<'a> Extension<'a> {
     fn read(mut extension: Der<'a>) -> Option<Extension<'a>> {
-        const BOOLEAN: u8 = 0x01;
         let id = extension.take(OBJECT_IDENTIFIER)?;
         let critical = extension.take(BOOLEAN).is_some_and(|yes| yes != [0]);
         Some(Extension { id, critical, value: extension.take(OCTET_STRING)? })
@@ -356,6 +381,27 @@ mod tests {
         check("::1", "0:0::1", true);
         check("127.0.0.1", "127.0.0.2", false);
         check("localhost", "127.0.0.1", false);
+    }
+
+    #[test]
+    fn authorities_are_those_of_openssl() {
+        use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, KeyUsagePurpose};
+        let key = KeyPair::generate().unwrap();
+        let check = |is_ca: IsCa, usages: &[KeyUsagePurpose], expect: bool| {
+            let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+            (params.is_ca, params.key_usages) = (is_ca, usages.to_vec());
+            let certificate = params.self_signed(&key).unwrap();
+            let found = Certificate::read(certificate.der()).unwrap().is_authority();
+            assert_eq!(found, expect, "{is_ca:?} {usages:?}");
+        };
+        let authority = IsCa::Ca(BasicConstraints::Unconstrained);
+        let (signs, others) = (KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature);
+        check(authority, &[], true);
+        check(authority, &[signs], true);
+        check(authority, &[others], false);
+        check(IsCa::NoCa, &[], false);
+        check(IsCa::NoCa, &[others, signs], true);
+        check(IsCa::ExplicitNoCa, &[signs], false);
     }
 
     #[test]

@@ -152,6 +152,16 @@ fn servers_are_taken_as_by_curl() {
     desk.issued("hashed", "ca", HERE, "-days 30 -sha1");
     checks("hashed", weak, &[("ca", "localhost", "is signed by SHA-1"), ("hashed", "localhost", "")]);
 
+    // The key of a server's certificate, which is trusted for itself, signs no others.
+    desk.issued("forged", "plain", HERE, "-days 30");
+    check(
+        "forged",
+        &[
+            ("plain", "localhost", "is not that of an authority (basicConstraints)"),
+            ("forged", "localhost", ""),
+        ],
+    );
+
     // A chain.
     desk.issued("middle", "ca", "basicConstraints=critical,CA:TRUE", "-days 30");
     desk.openssl("req -new -key middle.key -subj /CN=middle -out middle.csr");
@@ -363,7 +373,7 @@ fn clients_show_what_openssl_servers_take_and_the_other_way_round() {
     desk.issued("server", "ca", "extendedKeyUsage=serverAuth", "-days 30");
     desk.issued("expired", "ca", HERE, "-days -1");
     let (certificates, key) = (desk.file("here.pem"), desk.file("here.key"));
-    let check = |own: Option<&str>, ca: &str, says: &str| {
+    let ours = |own: Option<&str>, ca: &str, says: &str| {
         let clients = Clients::Required(desk.file(&format!("{ca}.pem")));
         let identity = Identity { certificates: &certificates, key: &key };
         let config = server_config(identity, &clients, Oldest::default()).unwrap();
@@ -373,6 +383,9 @@ fn clients_show_what_openssl_servers_take_and_the_other_way_round() {
             Ok(()) => assert!(says.is_empty() && said.contains("HTTP/1.0 200 OK"), "{own:?}: {said}"),
             Err(why) => assert!(!says.is_empty() && why.contains(says), "{own:?}: {why}"),
         }
+    };
+    let check = |own: Option<&str>, ca: &str, says: &str| {
+        ours(own, ca, says);
         // OpenSSL's own server, to which a client of ours shows the same.
         let Some(own) = own else { return };
         let (chain, key) = (desk.file(&format!("{own}.pem")), desk.file(&format!("{own}.key")));
@@ -390,4 +403,14 @@ fn clients_show_what_openssl_servers_take_and_the_other_way_round() {
     check(Some("here"), "ca", "the client's certificate was not issued by a trusted authority");
     check(Some("expired"), "ca", "the client's certificate expired 24 h ago");
     check(Some("server"), "ca", "may not be a client's (clientAuth) by its extended key usage");
+    // A client's certificate among the trusted ones is trusted for itself only.
+    desk.issued("leaf", "ca", HERE, "-days 30");
+    desk.openssl("x509 -req -in leaf.csr -signkey leaf.key -days 30 -out alone.pem -extfile extensions");
+    std::fs::copy(desk.file("leaf.key"), desk.file("alone.key")).unwrap();
+    check(Some("alone"), "alone", "");
+    desk.issued("forged", "alone", HERE, "-days 30");
+    check(Some("forged"), "alone", "the client's certificate was not issued by a trusted authority");
+    desk.issued("forged", "leaf", HERE, "-days 30");
+    check(Some("forged"), "leaf", "the client's certificate was not issued by a trusted authority");
+    ours(Some("leaf"), "leaf", "");
 }
