@@ -19,7 +19,6 @@ use crate::workload::several::several;
 use crate::workload::{Reach, Run, plan_sessions, urls};
 
 pub(super) struct Offered {
-    options: workload::Movies,
     config: MoviesConfig,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct Offered {
 ///
 /// Errors: parameters that contradict each other.
 pub(super) fn offered(options: &workload::Movies, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
-    Ok(Offered { options: options.clone(), config: config(options, spec, urls(reach))? })
+    Ok(Offered { config: config(options, spec, urls(reach))? })
 }
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
@@ -44,23 +43,11 @@ fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>) -> Result<
             movies.users
         );
     }
-    let config = MoviesConfig {
-        url: urls.pop(),
-        users: movies.users.0,
-        films: movies.films,
-        mix: movies.mix,
-        popularity: movies.popularity,
-        logged_in: movies.logged_in,
-        reviews: movies.reviews,
-        watch: movies.watch,
-        catalogue: movies.catalogue.clone(),
-        trace: movies.trace,
-        seed: spec.seed,
-    };
+    let config = MoviesConfig { url: urls.pop(), options: movies.clone(), seed: spec.seed };
     if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
         bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
     }
-    if config.catalogue.is_some() && !spec.generator.agents.agents.is_empty() {
+    if movies.catalogue.is_some() && !spec.generator.agents.agents.is_empty() {
         bail!(
             "--catalogue: agents know no files of this machine; leave it out, and they ask the site for the titles"
         );
@@ -70,13 +57,14 @@ fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>) -> Result<
 
 impl super::Offered for Offered {
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
-        plan_sessions(plan, most_here(task, self.options.max_sessions, plan.endpoints.len())?);
+        plan_sessions(plan, most_here(task, self.config.options.max_sessions, plan.endpoints.len())?);
         Ok(())
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
-        let mix = MovieQuery::ALL.map(|one| (one.name(), one.writes(), self.options.mix.percent(one)));
-        may_write(self.options.yes, &mix, &run.reach.task.servers())?;
+        let options = &self.config.options;
+        let mix = MovieQuery::ALL.map(|one| (one.name(), one.writes(), options.mix.percent(one)));
+        may_write(options.yes, &mix, &run.reach.task.servers())?;
         // The processor time of earlier logins belongs to no window.
         let known = match run.agents {
             Some(_) => None,
@@ -96,7 +84,7 @@ impl super::Offered for Offered {
 ///
 /// Errors: a catalogue that cannot be read; a site that cannot be reached or holds other data; a stop is requested.
 fn known(reach: Reach<'_>, config: &MoviesConfig) -> Result<Arc<Known>> {
-    let titles = match &config.catalogue {
+    let titles = match &config.options.catalogue {
         Some(file) => titles_of(file)?,
         None => ask_titles(config, &mut || reach.connect(PATIENCE))?,
     };
@@ -108,7 +96,7 @@ fn known(reach: Reach<'_>, config: &MoviesConfig) -> Result<Arc<Known>> {
 /// Logs users in, some at a time; each of several generators has its own users.
 fn logged_in(reach: Reach<'_>, config: &MoviesConfig) -> Result<Vec<Member>> {
     let (share, shares) = reach.task.share;
-    let wanted: Vec<u32> = (1 + share..=config.logged_in.max(1 + share).min(config.users))
+    let wanted: Vec<u32> = (1 + share..=config.options.logged_in.max(1 + share).min(config.options.users.0))
         .step_by(shares.max(1) as usize)
         .collect();
     let one = |_: &mut (), user: &u32| log_in(config, *user, &mut || reach.connect(LOGIN_MOST));

@@ -79,7 +79,7 @@ pub(super) fn write(known: &Known, visit: &Visit, is_last: bool, body: &mut Vec<
     // Writing into a vector cannot fail.
     let _ = match visit.at {
         At::Query(MovieQuery::Browse) => {
-            let (film, reviews) = (visit.film, known.config.reviews);
+            let (film, reviews) = (visit.film, known.config.options.reviews);
             write!(out, "GET /api/movie/{film}?start=0&reviews={reviews} HTTP/1.1\r\n")
         }
         At::Query(MovieQuery::Search) => {
@@ -296,9 +296,9 @@ fn page(known: &Known, visit: &Visit, seen: &Seen, counts: &mut Answers) -> Opti
 /// A search has hits, each with the title of its film; whether the film is among them is counted.
 fn hits(known: &Known, visit: &Visit, seen: &Seen, counts: &mut Answers) -> Option<()> {
     let Hits { hits } = from(seen)?;
+    let films = known.config.options.films;
     let is_right = |hit: &Hit| {
-        (1..=known.config.films).contains(&hit.movie) && hit.title == known.title(hit.movie)
-            || hit.movie > known.config.films
+        (1..=films).contains(&hit.movie) && hit.title == known.title(hit.movie) || hit.movie > films
     };
     if hits.is_empty() || !hits.iter().all(is_right) {
         return None;

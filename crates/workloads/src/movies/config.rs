@@ -2,10 +2,8 @@ use std::path::{Path, PathBuf};
 
 use dist::{KeySampler, Purpose, Streams};
 use proto_http::Url;
-use spec::Popularity;
-use spec::workload::{MovieMix, Sampling};
 use thiserror::Error;
-use units::{Nanos, ParseError};
+use units::ParseError;
 
 use crate::movies::expected::{Expected, sold_in};
 use crate::movies::login::Member;
@@ -13,30 +11,13 @@ use crate::movies::login::Member;
 /// The purpose of streams: visitors by their number.
 pub(super) const ARRIVING: Purpose = Purpose::Other(30);
 
-/// Every parameter of the movies workload, as recorded in a result.
+/// Every parameter of the movies workload.
 #[derive(Clone, Debug)]
 pub struct MoviesConfig {
     /// The site's URL; `None` until known. Paths are requested from its root.
     pub url: Option<Url>,
-    /// The users that it holds.
-    pub users: u32,
-    /// The films that it holds.
-    pub films: u32,
-    /// The mix of queries.
-    pub mix: MovieMix,
-    /// How often each film.
-    pub popularity: Popularity,
-    /// Users who are logged in when the load begins.
-    pub logged_in: u32,
-    /// Reviews of a page.
-    pub reviews: u32,
-    /// How much of a rented film is watched.
-    pub watch: Nanos,
-    /// The file with the titles of the films; `None`: the site is queried. If a whole data set surrounds it, clips and
-    /// prices are taken from the data set, too.
-    pub catalogue: Option<PathBuf>,
-    /// Which queries are traced.
-    pub trace: Sampling,
+    /// The options. If a whole data set surrounds the catalogue, clips and prices are taken from the data set, too.
+    pub options: spec::workload::Movies,
     /// The seed of the draws.
     pub seed: u64,
 }
@@ -94,18 +75,19 @@ impl Known {
         run: &str,
     ) -> Result<Known, TitlesError> {
         let url = config.url.as_ref().ok_or(TitlesError::NoSite)?;
-        if titles.len() < config.films as usize {
-            return Err(TitlesError::Few { found: titles.len(), wanted: config.films });
+        let options = &config.options;
+        if titles.len() < options.films as usize {
+            return Err(TitlesError::Few { found: titles.len(), wanted: options.films });
         }
         if members.is_empty() {
             return Err(TitlesError::NoMember);
         }
-        let expected = Expected::new(config.films);
-        if let Some(file) = config.catalogue.as_deref() {
-            sold_in(file, config.films, &expected)?;
+        let expected = Expected::new(options.films);
+        if let Some(file) = options.catalogue.as_deref() {
+            sold_in(file, options.films, &expected)?;
         }
-        let films = KeySampler::new(config.popularity, config.films.into())
-            .map_err(|source| TitlesError::Draw { films: config.films, source })?;
+        let films = KeySampler::new(options.popularity, options.films.into())
+            .map_err(|source| TitlesError::Draw { films: options.films, source })?;
         Ok(Known {
             config: config.clone(),
             host_line: format!("Host: {}\r\n", url.host_field()).into_bytes(),

@@ -69,9 +69,10 @@ pub fn ask_titles<S: Read + Write>(
     config: &MoviesConfig,
     connect: &mut dyn FnMut() -> io::Result<S>,
 ) -> Result<Vec<String>, AskError> {
-    let mut titles = Vec::with_capacity(config.films as usize);
-    for from in (1..=config.films).step_by(TITLES as usize) {
-        let to = (from + TITLES - 1).min(config.films);
+    let films = config.options.films;
+    let mut titles = Vec::with_capacity(films as usize);
+    for from in (1..=films).step_by(TITLES as usize) {
+        let to = (from + TITLES - 1).min(films);
         let failed = |problem: String| AskError::Titles { from, to, problem };
         let ids: Vec<String> = (from..=to).map(|film| film.to_string()).collect();
         let request = format!(

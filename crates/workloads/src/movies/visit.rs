@@ -63,17 +63,17 @@ impl Visit {
     /// The visit of an arrival.
     pub(super) fn new(seq: u64, known: &Known, films: &mut KeySampler) -> Visit {
         let mut rng = known.streams.stream(ARRIVING, seq);
-        let query = known.config.mix.at(100.0 * rng.random::<f64>());
+        let query = known.config.options.mix.at(100.0 * rng.random::<f64>());
         let film = 1 + films.sample(&mut rng, 0) as u32;
         Visit {
             seq,
             at: At::Query(query),
             film,
-            user: rng.random_range(1..=known.config.users),
+            user: rng.random_range(1..=known.config.options.users.0),
             member: rng.random_range(0..known.members.len() as u32),
             lot: rng.random(),
             // Drawn last, so that the visits of a seed are the same with it and without.
-            trace: known.config.trace.one_in().and_then(|one_in| traced(one_in, &mut rng)),
+            trace: known.config.options.trace.one_in().and_then(|one_in| traced(one_in, &mut rng)),
             bytes: 0,
             path: Vec::new(),
             segments: Vec::new(),
@@ -188,7 +188,7 @@ impl Visit {
     /// The start-up delay of a film that does not start is at least the time waited.
     fn never_starts(&mut self, end: &StepEnd, known: &Known, counts: &mut MoviesCounts) {
         if let Some(rented) = self.rented.take() {
-            counts.started((end.ended - rented).max(known.config.watch).max(SEGMENT));
+            counts.started((end.ended - rented).max(known.config.options.watch).max(SEGMENT));
         }
     }
 }
@@ -200,5 +200,5 @@ fn traced(one_in: u32, rng: &mut Rng) -> Option<([u8; 16], u64)> {
 
 /// Segments of the part of a film that is watched; at least the first.
 fn segments_of(known: &Known) -> u32 {
-    known.config.watch.0.div_ceil(SEGMENT.0).clamp(1, u64::from(u32::MAX)) as u32
+    known.config.options.watch.0.div_ceil(SEGMENT.0).clamp(1, u64::from(u32::MAX)) as u32
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use dist::Process;
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent, judge};
 use reactor::Address;
-use spec::Popularity;
-use spec::workload::Sampling;
+use spec::workload::{self, Users};
 use units::{Nanos, Rate, Time};
 use workloads::movies::{Known, Movies, MoviesConfig, log_in};
 
@@ -29,15 +28,13 @@ impl Setup {
         Setup {
             config: MoviesConfig {
                 url: Some("http://10.0.0.1:80".parse().unwrap()),
-                users: 100,
-                films: 40,
-                mix: mix.parse().unwrap(),
-                popularity: Popularity::Zipf { alpha: 0.8 },
-                logged_in: 5,
-                reviews: 10,
-                watch: Nanos::from_secs(18),
-                catalogue: None,
-                trace: Sampling::OFF,
+                options: workload::Movies {
+                    users: Users(100),
+                    films: 40,
+                    mix: mix.parse().unwrap(),
+                    logged_in: 5,
+                    ..workload::Movies::default()
+                },
                 seed,
             },
             plan: Plan {
@@ -69,8 +66,8 @@ impl Setup {
     fn run(&self) -> (Recording, Rc<RefCell<Logic>>) {
         let logic = Rc::new(RefCell::new(Logic::default()));
         let member = |user| log_in(&self.config, user, &mut || Ok(Direct::new(&logic))).unwrap();
-        let members = (1..=self.config.logged_in).map(member).collect();
-        let titles = (1..=u64::from(self.config.films)).map(title).collect();
+        let members = (1..=self.config.options.logged_in).map(member).collect();
+        let titles = (1..=u64::from(self.config.options.films)).map(title).collect();
         let known = Arc::new(Known::new(&self.config, titles, members, "run").unwrap());
         logic.borrow_mut().fault = self.fault;
         logic.borrow_mut().log.clear();
@@ -214,7 +211,7 @@ fn a_site_that_stands_still_makes_films_start_late_and_loses_none_of_their_segme
     setup.plan.load = Load::steady(Process::Poisson, Rate::new(5.0).unwrap());
     setup.plan.timeout = Nanos::from_secs(20);
     setup.plan.drain = Nanos::from_secs(20);
-    setup.config.watch = Nanos::from_secs(6 * SEGMENTS as u64);
+    setup.config.options.watch = Nanos::from_secs(6 * SEGMENTS as u64);
     // A segment is requested 12 s before it is shown.
     setup.stall = Some((START + Nanos::from_secs(30), Nanos::from_secs(14)));
     let (recording, _) = setup.run();
@@ -228,7 +225,7 @@ fn a_site_that_stands_still_makes_films_start_late_and_loses_none_of_their_segme
 #[test]
 fn traced_queries_are_told_with_when_they_were_sent_and_answered() {
     let mut setup = Setup::new(MIX, 806);
-    setup.config.trace = "1/4".parse().unwrap();
+    setup.config.options.trace = "1/4".parse().unwrap();
     let (recording, _) = setup.run();
     let queries = recording.operations.iter().take(5).map(|one| one.tally.intended).sum::<u64>();
     // 1500 queries: four standard deviations of a quarter are 67.

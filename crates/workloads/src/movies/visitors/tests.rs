@@ -1,7 +1,7 @@
 use openloop::{Fault, Moments, Outcome, SendTimes, Step};
 use proto_http::Url;
 use spec::Popularity;
-use spec::workload::Sampling;
+use spec::workload::{self, Users};
 use units::{Nanos, Time};
 
 use super::*;
@@ -12,15 +12,15 @@ const MS: fn(u64) -> Nanos = Nanos::from_millis;
 fn config(mix: &str) -> MoviesConfig {
     MoviesConfig {
         url: Some("http://127.0.0.1:8080".parse::<Url>().unwrap()),
-        users: 50,
-        films: 3,
-        mix: mix.parse().unwrap(),
-        popularity: Popularity::Uniform,
-        logged_in: 1,
-        reviews: 10,
-        watch: Nanos::from_secs(30),
-        catalogue: None,
-        trace: Sampling::OFF,
+        options: workload::Movies {
+            users: Users(50),
+            films: 3,
+            mix: mix.parse().unwrap(),
+            popularity: Popularity::Uniform,
+            logged_in: 1,
+            watch: Nanos::from_secs(30),
+            ..workload::Movies::default()
+        },
         seed: 7,
     }
 }
@@ -346,7 +346,7 @@ fn playlists_that_lead_elsewhere_are_broken() {
 fn traced(mix: &str, sampling: &str) -> Movies {
     let movies = movies(mix);
     let mut known = Known::clone(&movies.known);
-    known.config.trace = sampling.parse().unwrap();
+    known.config.options.trace = sampling.parse().unwrap();
     Movies::new(&Arc::new(known))
 }
 
