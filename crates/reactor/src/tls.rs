@@ -139,8 +139,9 @@ impl<R: Reactor> Tls<R> {
                 Happened::Data { conn, at, came, from, to } => {
                     let bytes = &plain[from..to];
                     match find(&mut self.sessions, conn) {
-                        // The handler has paused it during an earlier event.
-                        Some(session) if session.paused => {
+                        // The handler has paused it during an earlier event; or resumed it, and bytes that came before wait for
+                        // the next poll.
+                        Some(session) if session.withholds() => {
                             session.hold(at, bytes);
                             continue;
                         }
@@ -150,7 +151,7 @@ impl<R: Reactor> Tls<R> {
                 Happened::Drained(conn) => Event::Drained { conn },
                 Happened::ReadClosed(conn) => match find(&mut self.sessions, conn) {
                     // Its earlier bytes are withheld, too.
-                    Some(session) if session.paused => {
+                    Some(session) if session.withholds() => {
                         session.held_end = true;
                         continue;
                     }
@@ -364,5 +365,49 @@ impl<R: Reactor> Reactor for Tls<R> {
 
     fn waker(&self) -> R::Waker {
         self.inner.waker()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Epoll;
+
+    const CONN: Conn = Conn { slot: 0, generation: 0 };
+
+    /// Pauses the connection at `one`, and resumes it when it is woken.
+    struct Wavering(Vec<String>);
+
+    impl Handler<Tls<Epoll>> for Wavering {
+        fn event(&mut self, reactor: &mut Tls<Epoll>, event: Event<'_>) {
+            match event {
+                Event::Data { bytes, .. } => {
+                    self.0.push(String::from_utf8_lossy(bytes).into());
+                    reactor.pause_reading(CONN, bytes == b"one");
+                }
+                Event::Woken => reactor.pause_reading(CONN, false),
+                Event::ReadClosed { .. } => self.0.push("end".into()),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_stay_in_order_if_reading_is_paused_and_resumed_among_them() {
+        let config = client_config(Trust::AnyCertificateInsecurely, None).unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let session = ClientConnection::new(Arc::clone(&config), name.clone()).unwrap();
+        let mut tls = Tls::client(Epoll::new().unwrap(), config, name);
+        keep(&mut tls.sessions, Session::new(CONN, session.into()));
+        tls.incoming.plain.extend_from_slice(b"onetwothree");
+        let data =
+            |from: usize, to| Happened::Data { conn: CONN, at: Time(from as u64), came: None, from, to };
+        let events = [data(0, 3), data(3, 6), Happened::Woken, data(6, 11), Happened::ReadClosed(CONN)];
+        tls.incoming.happened.extend(events);
+        let mut handler = Wavering(Vec::new());
+        tls.tell(&mut handler);
+        assert_eq!(handler.0, ["one"]);
+        tls.poll(Wait::Spin(Time(0)), &mut handler).unwrap();
+        assert_eq!(handler.0, ["one", "twothree", "end"]);
     }
 }

@@ -106,6 +106,11 @@ impl Session {
         self.out.capacity() + self.held.capacity() + self.greeting.capacity()
     }
 
+    /// Whether the handler must not get received bytes yet: reading is paused, or earlier bytes are withheld.
+    pub(super) fn withholds(&self) -> bool {
+        self.paused || !self.held.is_empty()
+    }
+
     /// Keeps bytes received at `at` while reading is paused.
     pub(super) fn hold(&mut self, at: Time, bytes: &[u8]) {
         if self.held.is_empty() {
