@@ -20,7 +20,7 @@ use openloop::{Binding, Endpoint, Generator, Load, Pace, Plan, Recording, WhenAb
 use proto_http::server;
 use reactor::{Address, Backend, Conn, Epoll, Event, Handler, Reactor, Wait, allowed_cpus, pin_to};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use spec::workload::{SocialLimits, SocialMix};
+use spec::workload;
 use units::{Nanos, Rate, Time};
 use workloads::social::{Known, Ready, Share, Site, Social, SocialConfig, log_in};
 
@@ -67,19 +67,18 @@ fn main() {
 
 /// One run: how many sessions were under way, and the memory of this process at its end. Units: bytes.
 fn measure(per_s: f64, seconds: u64, backend: Backend, address: &str, prints: bool) -> (f64, u64) {
-    let mix = SocialMix::default();
+    let mix = workload::SocialMix::default();
     let users_per_s = per_s / mix.operations();
     let users = (4.0 * users_per_s * mix.operations() * THINK.as_secs_f64()).max(1_000.0) as u32;
     let config = SocialConfig {
         url: Some(format!("http://{address}").parse().expect("it is an address")),
-        users,
-        users_seed: 1,
-        mix,
-        limits: SocialLimits::default(),
-        ajax: None,
-        think: THINK,
-        site: Arc::new(Site::of(&spec::workload::Site::Own).expect("it is compiled in")),
-        assets: true,
+        options: workload::Social {
+            users: workload::Users(users),
+            mix,
+            think_time: THINK,
+            ..workload::Social::default()
+        },
+        site: Arc::new(Site::of(&workload::Site::Own).expect("it is compiled in")),
         users_per_s,
         population: None,
         seed: 1,

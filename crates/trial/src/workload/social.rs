@@ -23,7 +23,6 @@ use crate::workload::several::several;
 use crate::workload::{Reach, Run, plan_sessions, urls};
 
 pub(super) struct Offered {
-    options: workload::Social,
     config: SocialConfig,
 }
 
@@ -31,23 +30,23 @@ pub(super) struct Offered {
 ///
 /// Errors: a broken description of a site; parameters that contradict each other; a closed loop of more users than the site has.
 pub(super) fn offered(options: &workload::Social, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
-    Ok(Offered { options: options.clone(), config: config::config(options, spec, urls(reach))? })
+    Ok(Offered { config: config::config(options, spec, urls(reach))? })
 }
 
 impl super::Offered for Offered {
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
-        let (social, config) = (&self.options, &mut self.config);
+        let config = &mut self.config;
         plan_sessions(plan, None);
         // Long enough to decide for each operation whether it is within its limit.
-        plan.drain = plan.drain.max(config.limits.longest());
+        plan.drain = plan.drain.max(config.options.limits.longest());
         match &mut plan.load {
             Load::Open { rate, .. } => {
                 config.users_per_s = rate.rps();
-                let room = most_here(task, social.max_sessions, plan.endpoints.len())?;
-                plan.sessions = room.map(|room| room.min(social.most_sessions() as usize));
+                let room = most_here(task, config.options.max_sessions, plan.endpoints.len())?;
+                plan.sessions = room.map(|room| room.min(config.options.most_sessions() as usize));
             }
             Load::Closed { think } => {
-                *think = config.think;
+                *think = config.options.think_time;
                 let users = task.spec.generator.connections as usize;
                 (plan.clients, plan.sessions) = (Some(users), Some(users));
             }
@@ -61,7 +60,7 @@ impl super::Offered for Offered {
     fn resolve(&self, workload: &mut Workload) {
         let Workload::Social(options) = workload else { return };
         // All operations, unless the mix restricts them.
-        let operations = self.config.mix.operations();
+        let operations = self.config.options.mix.operations();
         if operations.fract() == 0.0 {
             options.operations.get_or_insert(operations as u32);
         }
@@ -73,13 +72,13 @@ impl super::Offered for Offered {
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
         let (reach, config) = (run.reach, &self.config);
-        let task = reach.task;
-        let mix = SocialOperation::ALL.map(|one| (one.name(), one.writes(), config.mix.percent(one)));
-        may_write(self.options.yes, &mix, &task.servers())?;
+        let (task, options) = (reach.task, &config.options);
+        let mix = SocialOperation::ALL.map(|one| (one.name(), one.writes(), options.mix.percent(one)));
+        may_write(options.yes, &mix, &task.servers())?;
         let known = known(task, config)?;
         let refused = too_many(task, config)?;
-        if refused.is_none() && self.options.cache != SiteCache::Flushed {
-            run.counters.extend(primed(reach, &known, config.users)?);
+        if refused.is_none() && options.cache != SiteCache::Flushed {
+            run.counters.extend(primed(reach, &known, options.users.0)?);
         }
         // The processor time of earlier logins belongs to no window.
         let ready = match (&run.agents, &refused) {
@@ -222,7 +221,7 @@ mod tests {
     fn task(rate: &str, generators: u32) -> (Task, SocialConfig) {
         let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
-        let Offered { config, .. } = offered(&workload::Social::default(), &spec, None).unwrap();
+        let Offered { config } = offered(&workload::Social::default(), &spec, None).unwrap();
         let task = Task {
             spec,
             addresses: Vec::new(),
@@ -319,7 +318,8 @@ mod tests {
         let (mut task, mut config) = task("0.01", 1);
         let social = workload::Social { users: workload::Users(users), ..workload::Social::default() };
         task.spec.workload = Workload::Social(Box::new(social));
-        (config.users, config.url) = (users, Some(format!("http://{address}").parse().unwrap()));
+        config.options.users = workload::Users(users);
+        config.url = Some(format!("http://{address}").parse().unwrap());
         task.addresses = vec![address.clone()];
         let known = known(&task, &config).unwrap();
         (task, known)

@@ -4,7 +4,7 @@ use datasets::people::People;
 use dist::{Purpose, Rng, Streams, poisson};
 use proto_http::Url;
 use rand::RngExt;
-use spec::workload::{OperationShare, SocialLimits, SocialMix, SocialOperation};
+use spec::workload::SocialOperation;
 use units::{Nanos, ParseError};
 
 use crate::social::mix::Draw;
@@ -28,27 +28,15 @@ const USERS: Purpose = Purpose::Other(23);
 /// exceeds four of them once in 30 000 looks.
 const SPREAD: f64 = 4.0;
 
-/// Every parameter of the social workload, as recorded in a result.
+/// Every parameter of the social workload.
 #[derive(Clone, Debug)]
 pub struct SocialConfig {
     /// The site's URL; `None` until known. Paths are requested from its root.
     pub url: Option<Url>,
-    /// The users that it holds.
-    pub users: u32,
-    /// Their seed.
-    pub users_seed: u64,
-    /// The mix of operations.
-    pub mix: SocialMix,
-    /// How soon it must be over.
-    pub limits: SocialLimits,
-    /// The share that is done by AJAX; `None`: as much as can be.
-    pub ajax: Option<OperationShare>,
-    /// From one operation to the next, on average.
-    pub think: Nanos,
+    /// The options. The mix is that of sessions of the requested length.
+    pub options: spec::workload::Social,
     /// The requests, and the expected pages.
     pub site: Arc<Site>,
-    /// Whether the assets of a page are requested with the first page of a session.
-    pub assets: bool,
     /// Users who arrive per second, which determines how many are present when the load begins.
     pub users_per_s: f64,
     /// In a closed loop, how many users there are in all; each thinks after an answer. `None`: they come at their own times.
@@ -97,17 +85,17 @@ impl SocialConfig {
     ///
     /// Errors: the parameters do not go together.
     pub fn draw(&self) -> Result<Draw, ParseError> {
-        Draw::new(&self.mix, self.ajax, &self.site)
+        Draw::new(&self.options.mix, self.options.ajax, &self.site)
     }
 
     /// The operations of the mix that the site does not have.
     pub fn lacks(&self) -> impl Iterator<Item = SocialOperation> {
-        self.site.lacks().into_iter().filter(|operation| self.mix.percent(*operation) > 0.0)
+        self.site.lacks().into_iter().filter(|operation| self.options.mix.percent(*operation) > 0.0)
     }
 
     /// The time-out of a request of `operation`, from its sending.
     pub fn timeout(&self, operation: SocialOperation) -> Nanos {
-        Nanos(self.limits.of(operation).0.saturating_mul(TIMEOUT_LIMITS))
+        Nanos(self.options.limits.of(operation).0.saturating_mul(TIMEOUT_LIMITS))
     }
 
     /// Whether there are users enough for `threads` threads on each of `processes` generators, which share them out.
@@ -121,9 +109,9 @@ impl SocialConfig {
         let thoughts = draw.middle() + 1.0 + draw.new_users();
         let mean = match self.population {
             Some(population) => f64::from(population),
-            None => self.users_per_s * self.think.as_secs_f64() * thoughts,
+            None => self.users_per_s * self.options.think_time.as_secs_f64() * thoughts,
         };
-        let own = (f64::from(self.users) / threads).floor();
+        let own = (f64::from(self.options.users.0) / threads).floor();
         let most = match self.population {
             // The population of this generator.
             Some(population) => (f64::from(population) / of_process).ceil(),
@@ -147,7 +135,7 @@ impl SocialConfig {
         let problem = format!(
             "{mean:.0} on average and up to {:.0} are logged in at once, and there are {}{each}",
             most * threads,
-            self.users
+            self.options.users.0
         );
         Err(ParseError { what, given: format!("{mean:.0}"), problem, hint })
     }
@@ -169,7 +157,7 @@ impl Known {
         Ok(Known {
             host_line: format!("Host: {}\r\n", url.host_field()).into_bytes(),
             url,
-            people: People::new(config.users, config.users_seed)?,
+            people: People::new(config.options.users.0, config.options.users_seed)?,
             draw: config.draw()?,
             streams: Streams::new(config.seed),
             run: run.chars().filter(char::is_ascii_alphanumeric).take(14).collect(),
@@ -193,7 +181,7 @@ impl Known {
         let (inside, entering, most) = match self.config.population {
             Some(_) => (share.population as usize, 0, share.population as usize),
             None => {
-                let per_thought = self.config.users_per_s * self.config.think.as_secs_f64();
+                let per_thought = self.config.users_per_s * self.config.options.think_time.as_secs_f64();
                 let number = |mean: f64, of: u64| poisson(mean, &mut self.streams.stream(HOW_MANY, of));
                 let inside = of(number(per_thought * (self.draw.middle() + 1.0), 0));
                 (inside, of(number(per_thought * self.draw.new_users(), 1)), usize::MAX)
@@ -208,26 +196,27 @@ impl Known {
     /// The time from one operation of a user to the next.
     pub(super) fn think(&self, rng: &mut Rng) -> Nanos {
         // 1 − u is over 0, so that its logarithm is finite.
-        Nanos((self.config.think.0 as f64 * -(1.0 - rng.random::<f64>()).ln()) as u64)
+        Nanos((self.config.options.think_time.0 as f64 * -(1.0 - rng.random::<f64>()).ln()) as u64)
     }
 }
 
 #[cfg(test)]
 pub(in crate::social) mod tests {
+    use spec::workload;
+
     use super::*;
 
     /// 200 users on our own site, of whom 2 come per second, each for 10 operations a tenth of a second apart.
     pub(in crate::social) fn config() -> SocialConfig {
         SocialConfig {
             url: Some("http://10.0.0.1:8080".parse().unwrap()),
-            users: 200,
-            users_seed: 1,
-            mix: SocialMix::default().of_sessions(10.0).unwrap(),
-            limits: SocialLimits::default(),
-            ajax: None,
-            think: Nanos::from_millis(100),
-            site: Arc::new(Site::of(&spec::workload::Site::Own).unwrap()),
-            assets: true,
+            options: workload::Social {
+                users: workload::Users(200),
+                mix: workload::SocialMix::default().of_sessions(10.0).unwrap(),
+                think_time: Nanos::from_millis(100),
+                ..workload::Social::default()
+            },
+            site: Arc::new(Site::of(&workload::Site::Own).unwrap()),
             users_per_s: 2.0,
             population: None,
             seed: 5,

@@ -4,7 +4,7 @@ use dist::Rng;
 use openloop::{Next, Outcome, Step, StepEnd};
 use proto_http::{Jar, Needle, NeedleMatch, Page};
 use rand::RngExt;
-use spec::workload::SocialOperation;
+use spec::workload::{Assets, SocialOperation};
 use units::Nanos;
 
 use crate::social::config::Known;
@@ -83,7 +83,7 @@ impl Session {
             left: 0,
             done: 0,
             is_logged_in: false,
-            has_assets: !known.config.assets || known.config.site.assets.is_empty(),
+            has_assets: known.config.options.assets == Assets::Never || known.config.site.assets.is_empty(),
             operation: SocialOperation::Login,
             by: By::Page,
             friend: user,
@@ -165,7 +165,7 @@ impl Session {
         let operation = self.operation;
         let is_well = end.outcome == Outcome::Completed;
         if end.in_window.is_some() {
-            let within = is_well && end.ended - end.offset <= known.config.limits.of(operation);
+            let within = is_well && end.ended - end.offset <= known.config.options.limits.of(operation);
             counts.ended(operation, self.by == By::Ajax, within, &self.tiers);
         }
         self.done += 1;

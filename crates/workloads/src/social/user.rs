@@ -126,7 +126,7 @@ impl Workload for Social {
         let session = Session::new(user.unwrap_or(NO_ONE), seq, rng, &self.known);
         if user.is_none() {
             let Share { thread, threads, .. } = self.share;
-            let own = (thread..self.known.config.users).step_by(threads.max(1) as usize).count();
+            let own = (thread..self.known.config.options.users.0).step_by(threads.max(1) as usize).count();
             let detail =
                 format!("all {own} users of this thread are logged in, and none is left for another session");
             parts.refuse(Fault::new(NO_USER, detail));

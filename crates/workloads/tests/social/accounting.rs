@@ -2,7 +2,7 @@
 
 use dist::{Purpose, Streams};
 use rand::RngExt;
-use spec::workload::{SocialMix, SocialOperation};
+use spec::workload::{Assets, SocialMix, SocialOperation, Users};
 use units::{Nanos, Time};
 
 use crate::simulated::{START, counter};
@@ -43,8 +43,8 @@ fn users_do_what_the_mix_says_and_the_site_has_nothing_against_it() {
 #[test]
 fn pages_alone_do_the_same() {
     let mut setup = Setup::new(20.0, 701);
-    setup.config.ajax = Some("0%".parse().unwrap());
-    setup.config.assets = false;
+    setup.config.options.ajax = Some("0%".parse().unwrap());
+    setup.config.options.assets = Assets::Never;
     let ran = setup.run();
     assert_accounted(&ran.recording);
     let tally = ran.recording.tally;
@@ -76,7 +76,7 @@ fn the_first_second_is_as_all_others() {
 fn users_who_are_all_there_are_told_apart_from_errors() {
     let mut setup = Setup::new(30.0, 703);
     // Sessions of 5 s: 150 users would be present at once, and 100 exist.
-    setup.config.users = 100;
+    setup.config.options.users = Users(100);
     let recording = setup.run().recording;
     assert_accounted(&recording);
     assert!(recording.sessions.refused > 100, "{:?}", recording.sessions);
@@ -89,8 +89,8 @@ fn users_who_are_all_there_are_told_apart_from_errors() {
 fn users_of_sessions_that_are_refused_come_back() {
     let mut setup = Setup::new(30.0, 704);
     // Sessions last longer than the load, 5 fit, and 900 of 100 users arrive.
-    setup.config.think = Nanos::from_secs(5);
-    (setup.config.users, setup.plan.sessions) = (100, Some(5));
+    setup.config.options.think_time = Nanos::from_secs(5);
+    (setup.config.options.users, setup.plan.sessions) = (Users(100), Some(5));
     // No users are present when the load begins.
     setup.config.users_per_s = 0.0;
     let recording = setup.run().recording;
@@ -124,10 +124,11 @@ fn every_operation_that_was_due_is_accounted_for() {
         let fault = FAULTS[(seed as usize) % FAULTS.len()];
         setup.fault = Some((random.random_range(2..12), fault));
         if random.random_range(0..2) == 0 {
-            setup.config.ajax = Some("23%".parse().unwrap());
+            setup.config.options.ajax = Some("23%".parse().unwrap());
         }
-        setup.config.assets = random.random_range(0..2) == 0;
-        setup.config.think = Nanos::from_millis(random.random_range(0..400));
+        setup.config.options.assets =
+            if random.random_range(0..2) == 0 { Assets::FirstView } else { Assets::Never };
+        setup.config.options.think_time = Nanos::from_millis(random.random_range(0..400));
         setup.takes = Nanos::from_micros(random.random_range(1..900_000));
         setup.plan.warmup = Nanos::from_millis(random.random_range(0..3_000));
         setup.plan.window = Nanos::from_secs(random.random_range(2..8));

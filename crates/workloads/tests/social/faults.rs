@@ -12,7 +12,7 @@ fn each_fault_is_counted_as_what_it_is() {
     let check = |fault: Fault, ajax: &str, kind: &str, detail: &str| {
         let mut setup = Setup::new(15.0, 800);
         setup.fault = Some((10, fault));
-        setup.config.ajax = Some(ajax.parse().unwrap());
+        setup.config.options.ajax = Some(ajax.parse().unwrap());
         let recording = setup.run().recording;
         assert_accounted(&recording);
         let (within, due) = counter(&recording, "within");
@@ -52,7 +52,7 @@ fn what_is_no_fault_is_none() {
     let check = |fault: Fault, ajax: &str| {
         let mut setup = Setup::new(15.0, 801);
         setup.fault = Some((3, fault));
-        setup.config.ajax = Some(ajax.parse().unwrap());
+        setup.config.options.ajax = Some(ajax.parse().unwrap());
         let ran = setup.run();
         assert_accounted(&ran.recording);
         let tally = ran.recording.tally;

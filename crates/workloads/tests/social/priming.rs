@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use spec::workload::Users;
 use workloads::social::{Known, PrimeError, log_in, prime};
 
 use crate::simulated::Direct;
@@ -19,7 +20,7 @@ fn primed(
     fault: Option<(u64, Fault)>,
 ) -> (Result<u64, PrimeError>, Rc<RefCell<Logic>>) {
     let mut config = Setup::new(1.0, 810).config;
-    config.users = USERS;
+    config.options.users = Users(USERS);
     let known = Known::new(&config, "run").unwrap();
     let logic = Rc::new(RefCell::new(Logic::default()));
     let mut connect = || Ok(Direct::new(&logic));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dist::Process;
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use reactor::Address;
-use spec::workload::{SocialLimits, SocialMix};
+use spec::workload;
 use units::{Nanos, Rate, Time};
 use workloads::social::{Known, Share, Site, Social, SocialConfig, log_in};
 
@@ -35,14 +35,13 @@ impl Setup {
         Setup {
             config: SocialConfig {
                 url: Some("http://10.0.0.1:80".parse().unwrap()),
-                users: 1_000,
-                users_seed: 1,
-                mix: SocialMix::default().of_sessions(20.0).unwrap(),
-                limits: SocialLimits::default(),
-                ajax: None,
-                think: Nanos::from_millis(250),
-                site: Arc::new(Site::of(&spec::workload::Site::Own).unwrap()),
-                assets: true,
+                options: workload::Social {
+                    users: workload::Users(1_000),
+                    mix: workload::SocialMix::default().of_sessions(20.0).unwrap(),
+                    think_time: Nanos::from_millis(250),
+                    ..workload::Social::default()
+                },
+                site: Arc::new(Site::of(&workload::Site::Own).unwrap()),
                 users_per_s,
                 population: None,
                 seed,
@@ -77,7 +76,7 @@ impl Setup {
     /// The same as a closed loop of `users` users.
     pub(crate) fn closed(mut self, users: u32) -> Setup {
         self.config.population = Some(users);
-        self.plan.load = Load::Closed { think: self.config.think };
+        self.plan.load = Load::Closed { think: self.config.options.think_time };
         self.plan.clients = Some(users as usize);
         self
     }

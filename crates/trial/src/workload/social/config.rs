@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use proto_http::Url;
-use spec::workload::{self, Assets, SiteCache};
+use spec::workload::{self, SiteCache};
 use spec::{Load, Spec};
 use workloads::social::{Site, SocialConfig};
 
@@ -14,20 +14,14 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
     if urls.len() > 1 {
         bail!("{} targets: users have one site, whose cookies are for no other; name one", urls.len());
     }
-    let mix = match social.operations {
-        None => social.mix,
-        Some(operations) => social.mix.of_sessions(f64::from(operations))?,
-    };
+    let mut options = social.clone();
+    if let Some(operations) = social.operations {
+        options.mix = social.mix.of_sessions(f64::from(operations))?;
+    }
     let config = SocialConfig {
         url: urls.pop(),
-        users: social.users.0,
-        users_seed: social.users_seed,
-        mix,
-        limits: social.limits,
-        ajax: social.ajax,
-        think: social.think_time,
+        options,
         site: Arc::new(Site::of(&social.site)?),
-        assets: social.assets == Assets::FirstView,
         // Other loads set it when they are planned.
         users_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
         population: (spec.load == Load::Closed).then_some(spec.generator.connections),
@@ -99,6 +93,6 @@ mod tests {
     fn sessions_of_another_length_keep_the_mix() {
         let config =
             of(Social { operations: Some(10), ..Social::default() }, Load::Rate("1".parse().unwrap()), &[]);
-        assert!((config.unwrap().mix.operations() - 10.0).abs() < 1e-9);
+        assert!((config.unwrap().options.mix.operations() - 10.0).abs() < 1e-9);
     }
 }

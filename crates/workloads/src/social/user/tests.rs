@@ -1,4 +1,5 @@
 use openloop::{Moments, Outcome, Then};
+use spec::workload::{Assets, Users};
 
 use super::*;
 use crate::social::config::tests::config;
@@ -104,7 +105,7 @@ fn a_login_is_a_page_its_assets_a_form_and_where_that_leads() {
 
 #[test]
 fn a_connection_that_closes_is_followed_by_another() {
-    let mut social = social(|config| config.assets = false);
+    let mut social = social(|config| config.options.assets = Assets::Never);
     let (_, mut job) = arrival(&mut social);
     asked(&mut social, &mut job);
     let closing = page(LOGIN, "Connection: close\r\n");
@@ -124,7 +125,7 @@ fn a_connection_that_closes_is_followed_by_another() {
 #[test]
 fn wrong_answers_have_kinds_of_their_own() {
     let check = |answer: &str, kind: &str, detail: &str| {
-        let mut social = social(|config| config.assets = false);
+        let mut social = social(|config| config.options.assets = Assets::Never);
         let (_, mut job) = arrival(&mut social);
         asked(&mut social, &mut job);
         assert_eq!(answered(&mut social, &mut job, &page(LOGIN, "")), (Ok(()), AGAIN));
@@ -179,7 +180,7 @@ fn a_user_without_a_session_logs_in_before_anything_else() {
 
 #[test]
 fn a_session_beyond_the_last_user_is_refused_and_all_of_it_told() {
-    let mut social = social(|config| config.users = 10);
+    let mut social = social(|config| config.options.users = Users(10));
     let mut drawn = Vec::new();
     for seq in 0..10 {
         let mut parts = Parts::new();
@@ -201,7 +202,7 @@ fn a_session_beyond_the_last_user_is_refused_and_all_of_it_told() {
 
 #[test]
 fn the_user_of_a_session_that_is_dropped_comes_back() {
-    let mut social = social(|config| config.users = 10);
+    let mut social = social(|config| config.options.users = Users(10));
     for seq in 0..100 {
         let mut parts = Parts::new();
         social.draw(seq, &mut parts);
@@ -219,7 +220,8 @@ fn the_user_of_a_session_that_is_dropped_comes_back() {
 fn an_edit_of_a_wiki_is_seen_on_the_article_that_follows() {
     let mut social = social(|config| {
         config.site = Arc::new(Site::of(&spec::workload::Site::MediaWiki).unwrap());
-        (config.mix, config.assets) = ("login:1,logout:1,edit:98".parse().unwrap(), false);
+        let options = &mut config.options;
+        (options.mix, options.assets) = ("login:1,logout:1,edit:98".parse().unwrap(), Assets::Never);
     });
     let (_, mut job) = arrival(&mut social);
     let login = page("name=\"wpLoginToken\" type=\"hidden\" value=\"a+\\\"/> name=\"wploginattempt\"", "");
