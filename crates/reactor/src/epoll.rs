@@ -31,7 +31,7 @@ use crate::listener::{self, Listener};
 use crate::receive_stamps::ReceiveStamps;
 use crate::sockets::on_sockets;
 use crate::{
-    Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait, Waker, monotonic_now, udp, unix,
+    Address, Conn, Datagrams, Event, Handler, Reactor, Steering, Via, Wait, Waker, monotonic_now, udp,
 };
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
@@ -244,25 +244,7 @@ impl Reactor for Epoll {
     type Waker = EventFd;
     const NAME: &'static str = "epoll";
 
-    on_sockets!();
-
-    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let listener = match addr {
-            Address::Tcp(socket) => Listener::Tcp(socket::listen(*socket, self.backlog)?),
-            Address::Unix(path) => Listener::Unix(unix::Listener::at(path, self.backlog)?),
-            Address::Udp(socket) => return self.listen_for_datagrams(*socket),
-        };
-        let taken = match &listener {
-            Listener::Tcp(fd) => {
-                self.steering.of_streams(fd)?;
-                Address::Tcp(socket::local_address(fd)?)
-            }
-            Listener::Unix(_) => addr.clone(),
-        };
-        self.listeners.push(listener);
-        self.watch_listener(self.listeners.len() - 1)?;
-        Ok(taken)
-    }
+    on_sockets!(socket::FLAGS);
 
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         via.check(addr)?;
@@ -375,7 +357,7 @@ impl Reactor for Epoll {
                 count += if data & DATAGRAMS == 0 {
                     self.accept(index, handler)
                 } else {
-                    self.serve_datagrams(index, &mut buffer, handler)
+                    self.serve(index, &mut buffer, handler)
                 };
             } else {
                 self.connection(conn_of(data), flags, &mut buffer, handler);

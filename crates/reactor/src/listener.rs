@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::sockopt;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, listen as sys_listen, socket_with, sockopt,
+};
 
 use crate::unix;
 
@@ -26,11 +28,28 @@ impl AsFd for Listener {
     }
 }
 
-/// Has the connections of a listening socket end when their peers are gone without a word, and restricts it to its protocol.
-pub(crate) fn prepare(fd: &OwnedFd, addr: SocketAddr) -> io::Result<()> {
-    // Accepted sockets inherit it.
-    sockopt::set_socket_keepalive(fd, true)?;
-    only_own_protocol(fd, addr)
+/// A socket of the address's family.
+pub(crate) fn socket(addr: SocketAddr, kind: SocketType, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(socket_with(family, kind, flags, None)?)
+}
+
+/// A socket that takes connections at `addr`, and the address taken.
+pub(crate) fn listen(
+    addr: SocketAddr,
+    backlog: u32,
+    flags: SocketFlags,
+) -> io::Result<(OwnedFd, SocketAddr)> {
+    let fd = socket(addr, SocketType::STREAM, flags)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_socket_reuseport(&fd, true)?;
+    // Connections end when their peers are gone without a word: accepted sockets inherit it.
+    sockopt::set_socket_keepalive(&fd, true)?;
+    only_own_protocol(&fd, addr)?;
+    bind(&fd, &addr)?;
+    sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    let taken = getsockname(&fd)?.try_into()?;
+    Ok((fd, taken))
 }
 
 /// An IPv6 socket takes no IPv4, so that `::` and `0.0.0.0` can be listened on together.

@@ -14,6 +14,7 @@ use std::ptr::null_mut;
 use nix::libc;
 use nix::sys::socket::{TimestampingFlag, setsockopt, sockopt};
 use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use units::{Nanos, Time};
 
 use crate::WallClock;
@@ -133,8 +134,21 @@ fn ask(fd: &OwnedFd) -> bool {
     setsockopt(fd, sockopt::Timestamping, &flags).is_ok()
 }
 
-/// Receives as `recv` does without waiting; with the stamp on the wall clock.
-pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<Time>), Errno> {
+/// Receives as `recv` does without waiting; from a `stamped` socket with the stamp on the wall clock.
+#[inline]
+pub(crate) fn receive(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+    stamped: bool,
+) -> Result<(usize, Option<Time>), Errno> {
+    if stamped {
+        receive_stamped(fd, buffer)
+    } else {
+        recv(fd, buffer, RecvFlags::DONTWAIT).map(|(n, _)| (n, None))
+    }
+}
+
+fn receive_stamped(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<Time>), Errno> {
     let mut part = [IoSliceMut::new(buffer)];
     let mut control = Control([0; CONTROL]);
     // SAFETY: all fields are numbers and pointers, for which 0 is a value.
@@ -253,7 +267,7 @@ mod tests {
             server.write_all(b"pong").unwrap();
             let after = monotonic_now();
             std::thread::sleep(Duration::from_millis(2));
-            let (n, stamp) = receive(&client, &mut buffer).unwrap();
+            let (n, stamp) = receive(&client, &mut buffer, true).unwrap();
             let at = monotonic_now();
             assert_eq!(&buffer[..n], b"pong");
             let Some(came) = converter.convert(stamp, at) else {
@@ -265,6 +279,6 @@ mod tests {
             break;
         }
         drop(server);
-        assert_eq!(receive(&client, &mut buffer).unwrap().0, 0);
+        assert_eq!(receive(&client, &mut buffer, true).unwrap().0, 0);
     }
 }

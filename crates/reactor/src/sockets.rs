@@ -1,9 +1,26 @@
 //! The part of the seam that is the same in each reactor on the kernel's sockets.
 
-/// Methods of [`Reactor`](crate::Reactor) for a reactor that has these fields. The table has `Entry`s, each with a `State`,
-/// both names of the caller's.
+/// Methods of [`Reactor`](crate::Reactor) for a reactor that has these fields, whose listening sockets have these flags. The
+/// table has `Entry`s, each with a `State`; these and `Listener` are names of the caller's.
 macro_rules! on_sockets {
-    () => {
+    ($flags:expr) => {
+        fn listen(&mut self, addr: &crate::Address) -> std::io::Result<crate::Address> {
+            let (listener, taken) = match addr {
+                crate::Address::Tcp(socket) => {
+                    let (fd, taken) = crate::listener::listen(*socket, self.backlog, $flags)?;
+                    self.steering.of_streams(&fd)?;
+                    (Listener::Tcp(fd), crate::Address::Tcp(taken))
+                }
+                crate::Address::Unix(path) => {
+                    (Listener::Unix(crate::unix::Listener::at(path, self.backlog)?), addr.clone())
+                }
+                crate::Address::Udp(socket) => return self.listen_for_datagrams(*socket),
+            };
+            self.listeners.push(listener);
+            self.watch_listener(self.listeners.len() - 1)?;
+            Ok(taken)
+        }
+
         #[inline]
         fn now(&self) -> units::Time {
             crate::monotonic_now()
@@ -96,6 +113,28 @@ macro_rules! on_sockets {
 /// Methods for a reactor's datagram servers. `$entry` makes the entry of the connection `$conn` in `$state`.
 macro_rules! of_datagram_servers {
     ($conn:ident, $state:ident => $entry:expr) => {
+        /// Takes the received datagrams of a listening socket; returns the number of events.
+        pub(super) fn serve(
+            &mut self,
+            index: usize,
+            buffer: &mut [u8],
+            handler: &mut impl crate::Handler<Self>,
+        ) -> usize {
+            let (mut events, flags) = (0, rustix::net::RecvFlags::DONTWAIT);
+            for _ in 0..crate::udp::PER_EVENT {
+                let (n, from) = match rustix::net::recvfrom(&self.servers[index].fd, &mut *buffer, flags) {
+                    Ok((n, _, Some(from))) => (n, from),
+                    Err(rustix::io::Errno::AGAIN) => break,
+                    // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
+                    Ok(_) | Err(_) => continue,
+                };
+                if let Some(from) = std::net::SocketAddr::try_from(from).ok().filter(|_| n > 0) {
+                    events += self.heard(index, from, &buffer[..n], handler);
+                }
+            }
+            events
+        }
+
         /// Shows a datagram that came at a listening socket; returns the number of events.
         fn heard(
             &mut self,

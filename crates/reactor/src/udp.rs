@@ -2,12 +2,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, connect as sys_connect, socket_with, sockopt,
-};
+use rustix::net::{SocketFlags, SocketType, bind, connect as sys_connect, sockopt};
 
-use crate::Datagrams;
 use crate::peers::Peers;
+use crate::{Datagrams, listener};
 
 /// Requested receive buffer of a socket.
 ///
@@ -18,6 +16,10 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 /// Room for any datagram whole: a length field of 16 bits allows no more than 65 535 bytes, headers included. So no
 /// datagram is ever truncated.
 pub(crate) const LARGEST: usize = 64 * 1024;
+
+/// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
+/// next would slow down; the bound keeps one socket from starving the others.
+pub(crate) const PER_EVENT: usize = 64;
 
 /// Peers that a server remembers per listening socket: more than the 10 000 connections that one generator is
 /// meant to open, and 2 MB of table when full.
@@ -30,9 +32,7 @@ pub(crate) struct Server {
 }
 
 fn socket(addr: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let fd = socket_with(family, SocketType::DGRAM, flags, None)?;
+    let fd = listener::socket(addr, SocketType::DGRAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     // Beyond the limit for everybody (`net.core.rmem_max`) needs a privilege; else the kernel gives the limit.
     if sockopt::set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER).is_err() {
         sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER)?;
@@ -51,7 +51,7 @@ pub(crate) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
 pub(crate) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
     let fd = socket(addr)?;
     sockopt::set_socket_reuseport(&fd, true)?;
-    crate::listener::only_own_protocol(&fd, addr)?;
+    listener::only_own_protocol(&fd, addr)?;
     bind(&fd, &addr)?;
     Ok(fd)
 }

@@ -20,7 +20,6 @@ mod operations;
 mod ring;
 mod room;
 mod sends;
-mod socket;
 mod stamped;
 mod table;
 mod token;
@@ -37,7 +36,7 @@ use io_uring::opcode;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socket_with, sockopt};
 use units::{Nanos, Time};
 
 use crate::epoll::EventFd;
@@ -51,6 +50,8 @@ use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
 use crate::{Address, Conn, Datagrams, Handler, Reactor, Steering, Via, Wait, monotonic_now, udp, unix};
 
+/// Flags of the ring's sockets: blocking, since on others the kernel reports that it would block instead of waiting.
+const SOCKETS: SocketFlags = SocketFlags::CLOEXEC;
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
 const TOGETHER: usize = 32;
@@ -243,38 +244,28 @@ impl Reactor for Uring {
     type Waker = EventFd;
     const NAME: &'static str = "uring";
 
-    on_sockets!();
+    on_sockets!(SOCKETS);
 
     #[inline]
     fn wake(&mut self, peer: &EventFd) {
         self.wake_by_message(peer);
     }
 
-    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let (listener, taken) = match addr {
-            Address::Tcp(socket) => {
-                let (fd, taken) = socket::listen(*socket, self.backlog)?;
-                self.steering.of_streams(&fd)?;
-                (Listener::Tcp(fd), Address::Tcp(taken))
-            }
-            Address::Unix(path) => (Listener::Unix(unix::Listener::at(path, self.backlog)?), addr.clone()),
-            Address::Udp(socket) => return self.listen_for_datagrams(*socket),
-        };
-        self.listeners.push(listener);
-        self.wait_for_clients(self.listeners.len() - 1)?;
-        Ok(taken)
-    }
-
     fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         via.check(addr)?;
         let (fd, address, stamped) = match addr {
             Address::Tcp(socket) => {
-                let fd = socket::tcp(*socket)?;
+                let fd = listener::socket(*socket, SocketType::STREAM, SOCKETS)?;
+                // A message must not wait for the acknowledgement of the one before (Nagle's algorithm).
+                sockopt::set_tcp_nodelay(&fd, true)?;
                 via.prepare(&fd)?;
                 let stamped = self.receive_stamps.ask(&fd);
                 (fd, socket.as_any(), stamped)
             }
-            Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any(), false),
+            Address::Unix(path) => {
+                let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SOCKETS, None)?;
+                (fd, unix::address(path)?.as_any(), false)
+            }
             Address::Udp(socket) => return self.connect_for_datagrams(*socket),
         };
         let mut entry = Entry { stamped, ..Entry::new(Some(fd), State::Connecting) };

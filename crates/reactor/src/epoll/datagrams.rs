@@ -6,23 +6,19 @@ use std::net::SocketAddr;
 use rustix::event::epoll as sys;
 use rustix::event::epoll::{EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
+use rustix::net::{SendFlags, getsockname, send, sendto};
 
 use crate::epoll::table::{Entry, State};
-use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
+use crate::epoll::{DATAGRAMS, Epoll, LISTENER};
 use crate::peers::Peers;
 use crate::sockets::of_datagram_servers;
 use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
-
-/// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
-/// next would slow down; the bound keeps one socket from starving the others.
-const DATAGRAMS_PER_EVENT: usize = 64;
 
 impl Epoll {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
         let fd = udp::listen(addr)?;
         self.steering.of_datagrams(&fd)?;
-        let taken = socket::local_address(&fd)?;
+        let taken = getsockname(&fd)?.try_into()?;
         let data = EventData::new_u64(LISTENER | DATAGRAMS | self.servers.len() as u64);
         sys::add(&self.epoll, &fd, data, EventFlags::IN)?;
         self.datagrams.note_receive_buffer(&fd);
@@ -70,15 +66,11 @@ impl Epoll {
         handler: &mut impl Handler<Self>,
     ) {
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-        for _ in 0..DATAGRAMS_PER_EVENT {
+        for _ in 0..udp::PER_EVENT {
             // The handler may have closed or paused it since the last.
             let Some(entry) = self.table.get(conn) else { return };
             let Some(fd) = entry.fd.as_ref().filter(|_| !entry.paused || broken) else { return };
-            let taken = match entry.stamped {
-                true => receive_stamps::receive(fd, buffer),
-                false => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| (n, None)),
-            };
-            match taken {
+            match receive_stamps::receive(fd, buffer, entry.stamped) {
                 // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) => {}
                 Ok((n, stamp)) => {
@@ -92,28 +84,6 @@ impl Epoll {
                 Err(error) => return self.closed(conn, Some(error.into()), handler),
             }
         }
-    }
-
-    /// Takes the received datagrams of a listening socket; returns the number of events.
-    pub(super) fn serve_datagrams(
-        &mut self,
-        index: usize,
-        buffer: &mut [u8],
-        handler: &mut impl Handler<Self>,
-    ) -> usize {
-        let mut events = 0;
-        for _ in 0..DATAGRAMS_PER_EVENT {
-            let (n, from) = match recvfrom(&self.servers[index].fd, &mut *buffer, RecvFlags::DONTWAIT) {
-                Ok((n, _, Some(from))) => (n, from),
-                Err(Errno::AGAIN) => break,
-                // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
-                Ok(_) | Err(_) => continue,
-            };
-            if let Some(from) = SocketAddr::try_from(from).ok().filter(|_| n > 0) {
-                events += self.heard(index, from, &buffer[..n], handler);
-            }
-        }
-        events
     }
 
     of_datagram_servers!(conn, state => Entry::new(conn, None, state));

@@ -4,33 +4,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, accept_with, bind, connect as sys_connect, getsockname,
-    listen as sys_listen, socket_with, sockopt,
-};
+use rustix::net::{SocketFlags, SocketType, accept_with, connect as sys_connect, sockopt};
 
-use crate::Via;
+use crate::{Via, listener};
 
-const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
-
-fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    Ok(socket_with(family, SocketType::STREAM, FLAGS, None)?)
-}
-
-pub(super) fn listen(addr: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
-    let fd = tcp(addr)?;
-    sockopt::set_socket_reuseaddr(&fd, true)?;
-    sockopt::set_socket_reuseport(&fd, true)?;
-    crate::listener::prepare(&fd, addr)?;
-    bind(&fd, &addr)?;
-    sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
-    Ok(fd)
-}
-
-pub(super) fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
-    Ok(getsockname(fd)?.try_into()?)
-}
+pub(super) const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 pub(super) fn accept(listener: impl AsFd) -> Result<OwnedFd, Errno> {
     let fd = accept_with(listener, FLAGS)?;
@@ -40,7 +18,7 @@ pub(super) fn accept(listener: impl AsFd) -> Result<OwnedFd, Errno> {
 }
 
 pub(super) fn connect(addr: SocketAddr, via: &Via) -> io::Result<OwnedFd> {
-    let fd = tcp(addr)?;
+    let fd = listener::socket(addr, SocketType::STREAM, FLAGS)?;
     sockopt::set_tcp_nodelay(&fd, true)?;
     via.prepare(&fd)?;
     match sys_connect(&fd, &addr) {

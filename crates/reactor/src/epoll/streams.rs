@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rustix::event::epoll::{self as sys, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use units::Time;
 
 use crate::epoll::table::State;
@@ -225,11 +224,10 @@ impl Epoll {
                 room = place.len();
                 receive_into(fd, place, buffer)
             }
-            _ if stamped => receive_stamps::receive(fd, buffer).map(|(n, at)| {
+            _ => receive_stamps::receive(fd, buffer, stamped).map(|(n, at)| {
                 stamp = at;
                 n
             }),
-            _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
         match taken {
             Ok(0) if self.half_closes && !entry.read_closed && !broken => {

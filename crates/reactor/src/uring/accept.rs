@@ -6,13 +6,14 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::net::sockopt;
+use rustix::net::{accept_with, sockopt};
 
 use crate::listener::{Listener, spare};
 use crate::uring::ring::Completion;
 use crate::uring::table::{Entry, State};
-use crate::uring::{Uring, socket};
+use crate::uring::{SOCKETS, Uring};
 use crate::{Event, Handler};
 
 impl Listener {
@@ -21,14 +22,20 @@ impl Listener {
     /// Bounds: no accept of the ring may be under way.
     fn accept_now(&self) -> Result<OwnedFd, Errno> {
         match self {
-            Listener::Tcp(fd) => socket::accept_now(fd),
-            Listener::Unix(listener) => socket::accept(&listener.fd),
+            Listener::Tcp(fd) => {
+                let flags = fcntl_getfl(fd)?;
+                fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+                let client = accept_with(fd, SOCKETS);
+                fcntl_setfl(fd, flags)?;
+                client
+            }
+            Listener::Unix(listener) => accept_with(&listener.fd, SOCKETS),
         }
     }
 }
 
 impl Uring {
-    pub(super) fn wait_for_clients(&mut self, listener: usize) -> io::Result<()> {
+    pub(super) fn watch_listener(&mut self, listener: usize) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
@@ -53,7 +60,7 @@ impl Uring {
                 Err(error) => return self.not_accepted(listener, error, handler),
             },
         };
-        self.wait_for_clients(listener)?;
+        self.watch_listener(listener)?;
         Ok(events)
     }
 
@@ -73,7 +80,7 @@ impl Uring {
         let _ = sockopt::set_tcp_nodelay(&fd, true);
         let events = self.greet(fd, listener, handler)?;
         if !done.more() {
-            self.wait_for_clients(listener)?;
+            self.watch_listener(listener)?;
         }
         Ok(events)
     }
@@ -102,11 +109,11 @@ impl Uring {
             Errno::MFILE | Errno::NFILE => return self.turn_away(listener, error, handler),
             _ => {
                 handler.event(self, Event::AcceptFailed { error: error.into() });
-                self.wait_for_clients(listener)?;
+                self.watch_listener(listener)?;
                 return Ok(1);
             }
         }
-        self.wait_for_clients(listener)?;
+        self.watch_listener(listener)?;
         Ok(0)
     }
 

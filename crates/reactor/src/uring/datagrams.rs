@@ -6,20 +6,17 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, getsockname, recv, recvfrom, send, sendto};
+use rustix::net::{SendFlags, getsockname, send, sendto};
 
 use crate::peers::Peers;
 use crate::sockets::of_datagram_servers;
 use crate::uring::Uring;
 use crate::uring::table::{Entry, Receive, State};
 use crate::{Address, Conn, Event, Handler, monotonic_now, receive_stamps, udp};
-
-/// Datagrams taken per readiness, as with epoll: a burst at once, but no socket starves the others.
-const PER_EVENT: usize = 64;
 
 impl Uring {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
@@ -81,15 +78,11 @@ impl Uring {
         let broken = ready.is_ok_and(|flags| flags & u32::from(PollFlags::ERR.bits()) != 0);
         let mut buffer = std::mem::take(&mut self.scratch);
         let mut events = 0;
-        while events < PER_EVENT {
+        while events < udp::PER_EVENT {
             // The handler may have closed or paused it since the last.
             let Some(entry) = self.table.get(conn).filter(|entry| !entry.paused || broken) else { break };
             let Some(fd) = &entry.fd else { break };
-            let taken = match entry.stamped {
-                true => receive_stamps::receive(fd, &mut buffer),
-                false => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| (n, None)),
-            };
-            match taken {
+            match receive_stamps::receive(fd, &mut buffer, entry.stamped) {
                 // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) | Err(Errno::INTR) => {}
                 Ok((n, stamp)) => {
@@ -118,19 +111,7 @@ impl Uring {
         handler: &mut impl Handler<Self>,
     ) -> io::Result<usize> {
         let mut buffer = std::mem::take(&mut self.scratch);
-        let mut events = 0;
-        for _ in 0..PER_EVENT {
-            let (n, from) = match recvfrom(self.servers[index].fd.as_fd(), &mut *buffer, RecvFlags::DONTWAIT)
-            {
-                Ok((n, _, Some(from))) => (n, from),
-                Err(Errno::AGAIN) => break,
-                // Any other error (an earlier answer that could not be delivered, say) concerns one peer only.
-                Ok(_) | Err(_) => continue,
-            };
-            if let Some(from) = SocketAddr::try_from(from).ok().filter(|_| n > 0) {
-                events += self.heard(index, from, &buffer[..n], handler);
-            }
-        }
+        let events = self.serve(index, &mut buffer, handler);
         self.scratch = buffer;
         self.arm_serve(index)?;
         Ok(events)

@@ -237,7 +237,7 @@ fn a_drop_in_the_midst_of_everything_leaves_nothing() {
 #[test]
 fn a_client_is_turned_away_while_there_are_no_descriptors() {
     for mut reactor in rings() {
-        let (fd, addr) = socket::listen("127.0.0.1:0".parse().unwrap(), 16).unwrap();
+        let (fd, addr) = listener::listen("127.0.0.1:0".parse().unwrap(), 16, SOCKETS).unwrap();
         reactor.listeners.push(Listener::Tcp(fd));
         let mut counter = Counter::default();
         // No client waits: the kernel misses the descriptor before it misses a client.
