@@ -42,6 +42,16 @@ pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
     }
 }
 
+/// Whether a request is a flush that takes effect later: until then memcached shows the items of earlier flushes again, unless it
+/// has removed them meanwhile (`flush-again`).
+pub(crate) fn is_late_flush(request: &[u8]) -> bool {
+    let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace();
+    let is_flush = words.next() == Some("flush_all");
+    is_flush && words.next().is_some_and(|delay| delay.parse::<i64>().is_ok_and(|delay| delay > 0))
+}
+
 /// Whether memcached 1.6.18 answers a request differently from 1.6.45, or may: it does for every line that is not
 /// exactly in the protocol's form, and for flags added later. See *Changed in memcached* in `DIFFERENCES.md`.
 pub(crate) fn has_changed(request: &[u8]) -> bool {
@@ -201,4 +211,13 @@ fn every_row_is_in_the_table_and_nothing_else_is_avoided() {
     check("incr a 4294967296\r\n", false, None);
     check("get a\0b\r\n", true, Some("zero-bytes"));
     check("", true, None);
+    assert!(table.contains("| flush-again |"));
+    let check_flush =
+        |request: &str, expect| assert_eq!(is_late_flush(request.as_bytes()), expect, "{request}");
+    for late in ["flush_all 007\r\n", "flush_all 99 noreply\n", " flush_all +7\r\n"] {
+        check_flush(late, true);
+    }
+    for other in ["flush_all\r\n", "flush_all 0\r\n", "flush_all -1 noreply\r\n", "get flush_all 7\r\n", ""] {
+        check_flush(other, false);
+    }
 }

@@ -35,7 +35,15 @@ const REQUESTS: usize = 6;
 /// A sequence that a seed decides.
 /// `words`: of the memcached that it is compared with.
 pub(crate) fn sequence(random: &mut Random, words: Words) -> Sequence {
-    let batches = (0..1 + random.below(5)).map(|_| batch(random, words)).collect();
+    let mut batches: Vec<Batch> = Vec::new();
+    for _ in 0..1 + random.below(5) {
+        batches.push(batch(random, words));
+        let last = batches.last().and_then(|batch| batch.requests.last());
+        // Nothing may follow it (`flush-again`), as each sequence begins with a flush.
+        if last.is_some_and(|last| avoided::is_late_flush(&last.bytes(|_, _| 1))) {
+            break;
+        }
+    }
     Sequence { batches }
 }
 
@@ -61,6 +69,9 @@ fn batch(random: &mut Random, words: Words) -> Batch {
         let changed = words == Words::Old && avoided::has_changed(&bytes);
         if !changed && avoided::row(&bytes, requests.is_empty()).is_none() {
             requests.push(request);
+            if avoided::is_late_flush(&bytes) {
+                break;
+            }
         }
     }
     let cuts = if random.one_in(2) { 0 } else { 1 + random.below(5) };
@@ -317,4 +328,19 @@ fn spoilt(random: &mut Random, request: &Request) -> Request {
     let mut spoilt = Request::new(&(words.join(" ") + ending));
     spoilt.push_bytes(&body);
     spoilt
+}
+
+#[test]
+fn a_flush_with_a_delay_is_the_last_request() {
+    let mut flushes = 0;
+    for seed in 0..30_000 {
+        let Sequence { batches } = sequence(&mut Random::new(seed), Words::New);
+        let requests: Vec<&Request> = batches.iter().flat_map(|batch| &batch.requests).collect();
+        let is_late = |request: &&Request| avoided::is_late_flush(&request.bytes(|_, _| 1));
+        if let Some(place) = requests.iter().position(is_late) {
+            assert_eq!(place + 1, requests.len(), "seed {seed}");
+            flushes += 1;
+        }
+    }
+    assert!(flushes > 0, "they are compared, too");
 }
