@@ -26,19 +26,12 @@ pub const LONGEST: usize = 16 << 20;
 
 /// Why an output was not read.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No format recognises the content.
     #[error("the output of no known load generator; known are {}", names().join(", "))]
     Unknown,
-    /// A figure of a known program is missing or impossible.
     #[error("an output of {format}, but {problem}; give the whole output of one run")]
-    Damaged {
-        /// The format.
-        format: &'static str,
-        /// The defect, as the end of a sentence.
-        problem: String,
-    },
-    /// It is too long.
+    Damaged { format: &'static str, problem: String },
     #[error("over {} MiB; give the output of the program, not its log", LONGEST >> 20)]
     TooLong,
 }

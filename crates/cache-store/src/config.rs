@@ -135,38 +135,19 @@ impl Config {
 
 /// Why a store cannot be made.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ConfigError {
-    /// Fewer than two segments, or room for fewer than two of the largest items.
     #[error(
         "{memory} of memory is too little for a partition; the least is {least}, two segments or two of the largest items"
     )]
-    TooLittle {
-        /// The memory given.
-        memory: Bytes,
-        /// The memory required.
-        least: Bytes,
-    },
-    /// More than an entry of the index can say.
+    TooLittle { memory: Bytes, least: Bytes },
     #[error("{memory} of memory is too much for one partition; the most is 256 GiB, so use more of them")]
-    TooMuch {
-        /// The memory given.
-        memory: Bytes,
-    },
-    /// Segments that cannot hold an item, or have no round length.
+    TooMuch { memory: Bytes },
     #[error(
         "a segment of {segment} cannot be used: it must be a power of two of at most 2 MiB and hold an item of {item_max}, or \
          half of the memory must"
     )]
-    Segment {
-        /// The segment's length.
-        segment: Bytes,
-        /// The largest item.
-        item_max: Bytes,
-    },
-    /// The system has no such memory.
+    Segment { segment: Bytes, item_max: Bytes },
     #[error("the system does not give {memory} of memory")]
-    Refused {
-        /// The memory requested.
-        memory: Bytes,
-    },
+    Refused { memory: Bytes },
 }

@@ -9,52 +9,29 @@ use thiserror::Error as ThisError;
 /// The first three are a host's answers, and each needs another reaction: an unsupported knob is skipped, a denied one
 /// needs more rights, a failed one stops the measurement.
 #[derive(Debug, ThisError)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The host lacks it.
     #[error("{0}")]
     Unsupported(Problem),
-    /// This process lacks the right.
     #[error("{0}")]
     Denied(Problem),
-    /// The kernel refused, or took something else.
     #[error("{0}")]
     Failed(Problem),
-    /// An invalid knob, or one that lacks its object.
     #[error("{0}")]
     Usage(Problem),
-    /// An earlier run ended without reverting the host.
     #[error(
         "the knobs of process {pid} were not reverted ({}); `taillight tune undo` does",
         journal.display()
     )]
-    Unfinished {
-        /// The process that applied them.
-        pid: u32,
-        /// Their journal.
-        journal: PathBuf,
-    },
-    /// Another run has its knobs in force.
+    Unfinished { pid: u32, journal: PathBuf },
     #[error(
         "another run{} holds the knobs of this host ({}); wait for its end, or stop it",
         pid.map_or(String::new(), |pid| format!(", process {pid},")),
         lock.display()
     )]
-    Busy {
-        /// The process that holds them, if it wrote its id.
-        pid: Option<u32>,
-        /// The file that it locked.
-        lock: PathBuf,
-    },
-    /// The folder of journals cannot be used, so nothing was changed.
+    Busy { pid: Option<u32>, lock: PathBuf },
     #[error("cannot {doing} {}: {source}; choose another folder by TAILLIGHT_STATE", path.display())]
-    State {
-        /// What was tried.
-        doing: &'static str,
-        /// With which file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    State { doing: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// An action that failed: the thing, the limit, and a hint.

@@ -13,114 +13,31 @@ use crate::Form;
 ///
 /// It names the process, what happened, and the last lines that the process wrote to standard error.
 #[derive(Debug, ThisError)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The program does not exist.
     #[error("{name}: there is no program {}; {hint}", program.display())]
-    NotFound {
-        /// The process.
-        name: String,
-        /// The program searched for.
-        program: PathBuf,
-        /// A package to install or a path to check.
-        hint: String,
-    },
-    /// The program exists and could not be started.
+    NotFound { name: String, program: PathBuf, hint: String },
     #[error("{name}: cannot start {}: {source}", program.display())]
-    Spawn {
-        /// The process.
-        name: String,
-        /// The program to start.
-        program: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The processors that it should run on are not all there for it.
+    Spawn { name: String, program: PathBuf, source: io::Error },
     #[error("{name}: cannot confine it to the processors {cpus:?}; this process may use {allowed:?}")]
-    Cpus {
-        /// The process.
-        name: String,
-        /// The requested processors.
-        cpus: Vec<usize>,
-        /// The processors allowed to the calling thread.
-        allowed: Vec<usize>,
-    },
-    /// It ended before it was ready, or ended with a failure.
+    Cpus { name: String, cpus: Vec<usize>, allowed: Vec<usize> },
     #[error("{name} ended {when}: {status}{}", last_words(stderr))]
-    Died {
-        /// The process.
-        name: String,
-        /// `before it was ready`, …
-        when: &'static str,
-        /// How it ended.
-        status: ExitStatus,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
-    /// It runs and did not become ready in time.
+    Died { name: String, when: &'static str, status: ExitStatus, stderr: Vec<String> },
     #[error("{name} did not {what} within {within:?}{}", last_words(stderr))]
-    NotReady {
-        /// The process.
-        name: String,
-        /// The expected event: `print 'ready'`, `listen on 127.0.0.1:80`.
-        what: String,
-        /// How long it was given.
-        within: Duration,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
-    /// Another process listens on its address.
+    NotReady { name: String, what: String, within: Duration, stderr: Vec<String> },
     #[error(
         "{name} cannot have {address}: another process listens there; choose another port or stop that one{}",
         last_words(stderr)
     )]
-    PortTaken {
-        /// The process.
-        name: String,
-        /// The address.
-        address: SocketAddr,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
-    /// It did not end in time.
+    PortTaken { name: String, address: SocketAddr, stderr: Vec<String> },
     #[error("{name} did not end within {within:?}{}", last_words(stderr))]
-    StillRunning {
-        /// The process.
-        name: String,
-        /// How long it was given.
-        within: Duration,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
-    /// It said something that cannot be understood.
+    StillRunning { name: String, within: Duration, stderr: Vec<String> },
     #[error("{name} printed '{got}', which is not {expected}")]
-    Unexpected {
-        /// The process.
-        name: String,
-        /// The line.
-        got: String,
-        /// The expected content.
-        expected: &'static str,
-    },
-    /// The form that a server is to run in is unavailable here.
+    Unexpected { name: String, got: String, expected: &'static str },
     #[error("the form {form} is unavailable here: {why}; {remedy}")]
-    NoForm {
-        /// The requested form.
-        form: Form,
-        /// The obstacle.
-        why: String,
-        /// The remedy.
-        remedy: &'static str,
-    },
-    /// The operating system refused something else.
+    NoForm { form: Form, why: String, remedy: &'static str },
     #[error("{name}: {doing}: {source}")]
-    Os {
-        /// The process.
-        name: String,
-        /// What was tried.
-        doing: &'static str,
-        /// The reason.
-        source: io::Error,
-    },
+    Os { name: String, doing: &'static str, source: io::Error },
 }
 
 impl Error {

@@ -13,43 +13,16 @@ const FILE: &str = "result.json";
 
 /// A result that cannot be written or read.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The folder or a file in it could not be written.
     #[error("cannot write {}: {source}; {hint}", path.display())]
-    Write {
-        /// The path to write.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-        /// The hint.
-        hint: &'static str,
-    },
-    /// A file could not be read.
+    Write { path: PathBuf, source: io::Error, hint: &'static str },
     #[error("cannot read {}: {source}; give the folder that a run printed, such as results/…-demo", path.display())]
-    Read {
-        /// The path to read.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A file has invalid contents.
+    Read { path: PathBuf, source: io::Error },
     #[error("{} is not a result of this program: {problem}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The problem with the file.
-        problem: String,
-    },
-    /// The result was written by a later version.
+    Damaged { path: PathBuf, problem: String },
     #[error("{} has schema {found}; this program reads up to {known}: use a newer taillight", path.display())]
-    TooNew {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: u64,
-        /// The latest schema that this version reads.
-        known: u32,
-    },
+    TooNew { path: PathBuf, found: u64, known: u32 },
 }
 
 impl Error {

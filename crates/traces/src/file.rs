@@ -34,14 +34,12 @@ pub struct SpanFile {
 
 /// Why a file is not a span file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FileError {
-    /// Even the first record is incomplete.
     #[error("it has {0} bytes, and the first record alone takes {SPAN_BYTES}")]
     Short(usize),
-    /// The first bytes are different.
     #[error("it does not begin with SPH1")]
     Magic,
-    /// An unknown version.
     #[error("it is of version {0}; known is {VERSION}")]
     Version(u16),
 }

@@ -72,17 +72,14 @@ pub struct Span {
 
 /// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SpanError {
-    /// The first bytes are different.
     #[error("it does not begin with SPN1")]
     Magic,
-    /// An unknown kind.
     #[error("its kind is {0}; there are 0 to 2")]
     Kind(u8),
-    /// An unknown outcome.
     #[error("its outcome is {0}; there are 0 to 3")]
     Outcome(u8),
-    /// Its moments go backwards.
     #[error("its moments are not in their order")]
     Order,
 }

@@ -29,17 +29,14 @@ use crate::record::Header;
 
 /// Why a saved state is unusable.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Unusable {
-    /// The store itself cannot be made.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The description of the segments is not one.
     #[error("the description of its segments is damaged")]
     Segments,
-    /// A segment has something else than records.
     #[error("segment {0} is damaged")]
     Records(usize),
-    /// The item list does not match these segments.
     #[error("the list of its items does not fit its segments")]
     Items,
 }

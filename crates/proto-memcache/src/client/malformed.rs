@@ -4,67 +4,26 @@ use thiserror::Error;
 
 /// The reason why bytes are not a response to the request; the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Malformed {
-    /// A line that belongs to no answer of this kind.
     #[error("the server answered '{line}' where {expected} was expected")]
-    UnexpectedLine {
-        /// The expected lines.
-        expected: &'static str,
-        /// The line received.
-        line: Excerpt,
-    },
-    /// A line without an end.
+    UnexpectedLine { expected: &'static str, line: Excerpt },
     #[error("the server sent a line of over {limit} bytes, starting with '{line}'")]
-    LineTooLong {
-        /// The longest line that is read.
-        limit: usize,
-        /// How it starts.
-        line: Excerpt,
-    },
-    /// A line that ends in `\n` alone.
+    LineTooLong { limit: usize, line: Excerpt },
     #[error("the line '{line}' ends without a carriage return")]
-    NoCarriageReturn {
-        /// The line.
-        line: Excerpt,
-    },
-    /// A `VALUE` line whose fields cannot be read.
+    NoCarriageReturn { line: Excerpt },
     #[error("the server sent '{line}' where 'VALUE <key> <flags> <bytes> [<unique>]' was expected")]
-    BadHeader {
-        /// The line.
-        line: Excerpt,
-    },
-    /// A `VA` line whose length cannot be read.
+    BadHeader { line: Excerpt },
     #[error("the server sent '{line}' where 'VA <bytes> <flags>' was expected")]
-    BadMetaHeader {
-        /// The line.
-        line: Excerpt,
-    },
-    /// A value longer than the reader allows.
+    BadMetaHeader { line: Excerpt },
     #[error("the server announced a value of {length} bytes; at most {limit} are read")]
-    ValueTooLong {
-        /// Its announced length.
-        length: u64,
-        /// The reader's limit.
-        limit: usize,
-    },
-    /// A value that is longer or shorter than announced.
+    ValueTooLong { length: u64, limit: usize },
     #[error("a value of {length} bytes does not end with a line end")]
-    BadValueEnd {
-        /// Its announced length.
-        length: usize,
-    },
-    /// More values than keys.
+    BadValueEnd { length: usize },
     #[error("the server sent more values than the {keys} keys that it was asked for")]
-    TooManyValues {
-        /// Number of keys requested.
-        keys: u32,
-    },
-    /// Statistics without an end.
+    TooManyValues { keys: u32 },
     #[error("the server sent statistics of over {limit} bytes")]
-    StatsTooLong {
-        /// The reader's limit.
-        limit: usize,
-    },
+    StatsTooLong { limit: usize },
 }
 
 /// The first bytes of a line, kept for a message.

@@ -59,35 +59,16 @@ pub enum Arrived<'b> {
 
 /// Why a datagram cannot belong to a reply.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Defect {
-    /// It is shorter than the header.
     #[error("a datagram of {length} bytes is too short for memcached's header of {}", Header::SIZE)]
-    Short {
-        /// Its length.
-        length: usize,
-    },
-    /// Its number is not below the count.
+    Short { length: usize },
     #[error("a datagram says that it is number {sequence} of {count}, counted from 0")]
-    Sequence {
-        /// Its number.
-        sequence: u16,
-        /// Its count.
-        count: u16,
-    },
-    /// Its count differs from the datagrams before it.
+    Sequence { sequence: u16, count: u16 },
     #[error("a datagram says that its reply has {count} datagrams, the one before it said {before}")]
-    Count {
-        /// Its count.
-        count: u16,
-        /// The count in the first.
-        before: u16,
-    },
-    /// The reply is longer than the caller allows.
+    Count { count: u16, before: u16 },
     #[error("the datagrams of one reply come to over {limit} bytes")]
-    TooLong {
-        /// The caller's limit.
-        limit: usize,
-    },
+    TooLong { limit: usize },
 }
 
 impl Reassembly {
