@@ -8,18 +8,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use dist::Popularity;
 use hist::Latency;
 use openloop::{Answered, Endpoint, Generator, Plan, Recording, WhenAbsent, Workload, judge};
 use probes::{PacketLog, Timed};
-use proto_http::Method;
 use reactor::WallClock;
 use results::{Noise, Verdict};
 use serde::Serialize;
+use spec::workload;
 use trial::{Clocks, Watch};
 use units::{Nanos, Time};
 use workloads::null::Null;
-use workloads::web::{Checked, Http, Pages, Verify, Web, WebConfig};
+use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
 
 use crate::known::{self, Server};
 use crate::stalls::{self, Stalled, Stalls};
@@ -149,14 +148,9 @@ pub(crate) fn run(setting: &Setting, sent: Traffic) -> Result<Vec<Row>> {
 fn pages(server: SocketAddr) -> Result<Web> {
     let config = WebConfig {
         urls: vec![format!("http://{server}/page").parse()?],
+        options: workload::Web { verify: Some(Verify::None), ..workload::Web::default() },
         pages: Pages::One,
-        popularity: Popularity::Uniform,
-        method: Method::get(),
-        headers: Vec::new(),
         body: None,
-        verify: Verify::None,
-        http: Http::V1,
-        requests_per_connection: None,
         seed: 1,
     };
     Ok(Web::new(&config, Arc::new(Checked::new(&config)), 0)?)

@@ -31,7 +31,7 @@ pub(super) fn offered(options: &workload::Web, spec: &Spec, reach: Option<Reach<
 
 impl super::Offered for Offered {
     fn plan(&mut self, _task: &Task, plan: &mut Plan) -> Result<()> {
-        plan.per_connection = self.config.requests_per_connection;
+        plan.per_connection = self.config.options.requests_per_connection;
         Ok(())
     }
 
@@ -60,24 +60,10 @@ impl super::Offered for Offered {
 ///
 /// Errors: parameters that contradict each other; a folder or list that cannot be read.
 fn config(web: &workload::Web, seed: u64, urls: Vec<Url>) -> Result<WebConfig> {
-    let config = WebConfig {
-        urls,
-        pages: pages(web)?,
-        popularity: web.popularity,
-        method: web.method.clone(),
-        http: web.http,
-        // It is the default of HTTP/1.1, and a last request says the opposite.
-        headers: web
-            .header
-            .iter()
-            .filter(|header| !header.name.eq_ignore_ascii_case("connection"))
-            .cloned()
-            .collect(),
-        body: body(web)?,
-        verify: web.verify.unwrap_or_default(),
-        requests_per_connection: web.requests_per_connection,
-        seed,
-    };
+    let mut options = web.clone();
+    // It is the default of HTTP/1.1, and a last request says the opposite.
+    options.header.retain(|header| !header.name.eq_ignore_ascii_case("connection"));
+    let config = WebConfig { urls, options, pages: pages(web)?, body: body(web)?, seed };
     config.check()?;
     Ok(config)
 }
@@ -133,7 +119,7 @@ fn probe(reach: Reach<'_>, config: &WebConfig) -> Result<Vec<Probe>> {
             let probe = reach.ask(address, |stream| Probe::ask(config, server, stream))?;
             let all = |redirect: &&Redirect| redirect.elsewhere || config.pages == Pages::One;
             match probe.redirect.as_ref().filter(all) {
-                Some(to) if config.verify != Verify::None => bail!(
+                Some(to) if config.verify() != Verify::None => bail!(
                     "{} redirects to {} (status {}), and redirects are not followed; give the target as --target {}, \
                      or measure the redirect with --verify none",
                     config.urls[server],
@@ -154,7 +140,7 @@ fn generate(task: &Task, config: &WebConfig, generator: &Generator) -> Result<Re
         Web::new(config, Arc::clone(&pages), thread).expect("the configuration was checked")
     };
     let depth = task.spec.generator.depth;
-    Ok(match config.http {
+    Ok(match config.options.http {
         Http::V1 => generator.run(web)?,
         Http::V2 => generator.run(|thread| WebStreams::new(config, web(thread), depth))?,
     })

@@ -112,11 +112,11 @@ impl Seen {
 impl Judge {
     pub(super) fn new(config: &WebConfig) -> Judge {
         Judge {
-            asked: if config.method.is_head() { Asked::Head } else { Asked::Any },
-            verify: config.verify,
+            asked: if config.options.method.is_head() { Asked::Head } else { Asked::Any },
+            verify: config.verify(),
             may_be_encoded: config.has_header("accept-encoding"),
             may_be_part: config.has_header("range"),
-            method: config.method.to_string().to_ascii_lowercase(),
+            method: config.options.method.to_string().to_ascii_lowercase(),
         }
     }
 

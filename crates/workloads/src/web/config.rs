@@ -1,31 +1,20 @@
-use dist::Popularity;
-use proto_http::{Header, Method, Url};
-use spec::workload::{Http, Verify};
+use proto_http::Url;
+use spec::workload::{self, Verify};
 use units::ParseError;
 
 use crate::web::{Body, Pages};
 
-/// Every parameter of the web workload, as recorded in a result.
+/// Every parameter of the web workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebConfig {
     /// The servers' URLs; paths are requested below them. Empty until known.
     pub urls: Vec<Url>,
-    /// The pages requested.
+    /// The options.
+    pub options: workload::Web,
+    /// The pages that they name.
     pub pages: Pages,
-    /// How often each page is requested.
-    pub popularity: Popularity,
-    /// The method of all requests.
-    pub method: Method,
-    /// The version of HTTP.
-    pub http: Http,
-    /// Fields sent in addition to those required by HTTP.
-    pub headers: Vec<Header>,
     /// The body of every request; `None`: no body.
     pub body: Option<Body>,
-    /// The checks of each answer.
-    pub verify: Verify,
-    /// Requests after which a connection is ended and another established; `None`: connections stay.
-    pub requests_per_connection: Option<u64>,
     /// The seed of the draws.
     pub seed: u64,
 }
@@ -35,11 +24,11 @@ impl WebConfig {
     ///
     /// Errors: checksums for unknown contents, or for answers that do not contain them.
     pub fn check(&self) -> Result<(), ParseError> {
-        dist::KeySampler::new(self.popularity, self.pages.count())?;
+        dist::KeySampler::new(self.options.popularity, self.pages.count())?;
         let error = |problem: &str| {
             Err(ParseError {
                 what: "check of answers",
-                given: self.verify.to_string(),
+                given: self.verify().to_string(),
                 problem: problem.into(),
                 hint: "use --verify length, or none",
             })
@@ -53,22 +42,23 @@ impl WebConfig {
                 hint: "leave out what begins with '?'",
             });
         }
-        let without = ["GET", "HEAD", "TRACE"].contains(&self.method.to_string().as_str());
+        let method = &self.options.method;
+        let without = ["GET", "HEAD", "TRACE"].contains(&method.to_string().as_str());
         if self.body.is_some() && without {
             return Err(ParseError {
                 what: "method",
-                given: self.method.to_string(),
+                given: method.to_string(),
                 problem: "its requests carry no body, which servers refuse or pass over".into(),
                 hint: "use --method POST or PUT, or leave out --body and --body-size",
             });
         }
-        if self.verify != Verify::Checksum {
+        if self.verify() != Verify::Checksum {
             return Ok(());
         }
         if !matches!(self.pages, Pages::Files(_)) {
             return error("only a file set knows the content of its files");
         }
-        if !self.method.is_get() {
+        if !method.is_get() {
             return error("only GET brings a whole file");
         }
         if self.has_header("range") || self.has_header("accept-encoding") {
@@ -77,8 +67,13 @@ impl WebConfig {
         Ok(())
     }
 
+    /// The checks of each answer.
+    pub fn verify(&self) -> Verify {
+        self.options.verify.unwrap_or_default()
+    }
+
     pub(super) fn has_header(&self, name: &str) -> bool {
-        self.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name))
+        self.options.header.iter().any(|header| header.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -91,22 +86,24 @@ pub(super) mod tests {
     pub(in crate::web) fn config() -> WebConfig {
         WebConfig {
             urls: vec!["http://10.0.0.1:8080/x/".parse().unwrap()],
+            options: workload::Web::default(),
             pages: Pages::Files(FileSet::read("100x1KiB", 3).unwrap()),
-            popularity: Popularity::Uniform,
-            method: Method::get(),
-            http: Http::V1,
-            headers: Vec::new(),
             body: None,
-            verify: Verify::Length,
-            requests_per_connection: None,
             seed: 5,
         }
+    }
+
+    /// The same with other options.
+    pub(in crate::web) fn with(change: impl FnOnce(&mut workload::Web)) -> WebConfig {
+        let mut config = config();
+        change(&mut config.options);
+        config
     }
 
     #[test]
     fn checksums_need_whole_files() {
         let check = |change: fn(&mut WebConfig), says: Option<&str>| {
-            let mut config = WebConfig { verify: Verify::Checksum, ..config() };
+            let mut config = with(|options| options.verify = Some(Verify::Checksum));
             change(&mut config);
             let found = config.check().map_err(|error| error.to_string());
             match says {
@@ -116,15 +113,16 @@ pub(super) mod tests {
         };
         check(|_| (), None);
         check(|config| config.pages = Pages::One, Some("file set"));
-        check(|config| config.method = "HEAD".parse().unwrap(), Some("GET"));
-        check(|config| config.headers = vec!["range: bytes=0-9".parse().unwrap()], Some("Range"));
+        check(|config| config.options.method = "HEAD".parse().unwrap(), Some("GET"));
+        check(|config| config.options.header = vec!["range: bytes=0-9".parse().unwrap()], Some("Range"));
     }
 
     #[test]
     fn a_body_takes_a_method_that_has_one() {
         let check = |method: &str, expect: bool| {
             let body = Some(Body::new("f", b"x".to_vec()).unwrap());
-            let config = WebConfig { method: method.parse().unwrap(), body, ..config() };
+            let config = with(|options| options.method = method.parse().unwrap());
+            let config = WebConfig { body, ..config };
             assert_eq!(config.check().is_ok(), expect, "{method}");
         };
         check("POST", true);

@@ -54,7 +54,7 @@ impl Probe {
         config.pages.append_path(0, &mut page);
         templates(config)[server].write_last(|out| out.extend_from_slice(&page), &mut out);
         // Bodies of any length end without being looked at.
-        let answer = match config.http {
+        let answer = match config.options.http {
             Http::V1 => exchange((url.authority().as_str(), url.https), &out, 0, stream)?,
             Http::V2 => streams::exchange(config, server, stream)?,
         };

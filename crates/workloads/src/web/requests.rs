@@ -36,7 +36,8 @@ pub struct Checked {
 impl Checked {
     /// The pages of a configuration. Cost: with checksums, that of computing the content of all files.
     pub fn new(config: &WebConfig) -> Checked {
-        let checksums = if config.verify == Verify::Checksum { config.pages.checksums() } else { Vec::new() };
+        let checksums =
+            if config.verify() == Verify::Checksum { config.pages.checksums() } else { Vec::new() };
         Checked { pages: config.pages.clone(), checksums }
     }
 }
@@ -61,7 +62,7 @@ impl Web {
         config.check()?;
         let streams = Streams::new(config.seed);
         let stream = |purpose| streams.stream(purpose, u64::from(thread));
-        let sampler = KeySampler::new(config.popularity, config.pages.count())?;
+        let sampler = KeySampler::new(config.options.popularity, config.pages.count())?;
         Ok(Web {
             templates: templates(config),
             sampler: sampler.scattered(config.pages.scatter()),
@@ -81,15 +82,15 @@ impl Web {
 
 /// The requests to each server.
 pub(super) fn templates(config: &WebConfig) -> Vec<Template> {
-    let template = |url: &Url| {
-        Template::new(&config.method, &url.host_field(), prefix(config, url), &config.headers, body(config))
-    };
+    let (method, headers) = (&config.options.method, &config.options.header);
+    let template =
+        |url: &Url| Template::new(method, &url.host_field(), prefix(config, url), headers, body(config));
     config.urls.iter().map(template).collect()
 }
 
 /// The body of requests. A server waits for that of some methods unless a length of 0 is given.
 pub(super) fn body(config: &WebConfig) -> Option<&[u8]> {
-    let needs = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str());
+    let needs = ["POST", "PUT", "PATCH"].contains(&config.options.method.to_string().as_str());
     config.body.as_ref().map(Body::content).or(needs.then_some(&b""[..]))
 }
 
@@ -153,8 +154,9 @@ impl Workload for Web {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::config::tests::config;
+    use crate::web::config::tests::{config, with};
     use dist::Popularity;
+    use spec::workload;
 
     fn web(config: &WebConfig, thread: u32) -> Web {
         Web::new(config, Arc::new(Checked::new(config)), thread).unwrap()
@@ -188,7 +190,8 @@ mod tests {
         assert_eq!(written(&one, 0, 1), ["GET /x/ HTTP/1.1\r\nHost: 10.0.0.1:8080\r\n\r\n"]);
         let root = WebConfig { urls: vec!["http://h".parse().unwrap()], ..one };
         assert_eq!(written(&root, 0, 1), ["GET / HTTP/1.1\r\nHost: h\r\n\r\n"]);
-        let post = WebConfig { method: "POST".parse().unwrap(), ..root };
+        let options = workload::Web { method: "POST".parse().unwrap(), ..Default::default() };
+        let post = WebConfig { options, ..root };
         assert_eq!(written(&post, 0, 1), ["POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"]);
         let form = WebConfig { body: Some(Body::new("f", b"a=b".to_vec()).unwrap()), ..post };
         assert_eq!(written(&form, 0, 1), ["POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na=b"]);
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn popular_pages_are_the_same_for_all_seeds_and_threads() {
-        let config = WebConfig { popularity: Popularity::zipf(0.99).unwrap(), ..config() };
+        let config = with(|options| options.popularity = Popularity::zipf(0.99).unwrap());
         let favourite = |seed: u64, thread: u32| {
             let requests = written(&WebConfig { seed, ..config.clone() }, thread, 2_000);
             let mut counts = std::collections::HashMap::new();

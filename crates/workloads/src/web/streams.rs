@@ -80,7 +80,7 @@ impl WebStreams {
             web,
             templates: config.urls.iter().map(|url| template(config, url)).collect(),
             body: config.body.as_ref().map(Body::shared),
-            bodiless: config.method.is_head(),
+            bodiless: config.options.method.is_head(),
             depth,
             shallow: 0,
             established: 0,
@@ -92,7 +92,8 @@ impl WebStreams {
 fn template(config: &WebConfig, url: &Url) -> Template {
     let host = (&*url.host_field(), url.https);
     let length = body(config).map(<[u8]>::len);
-    Template::new(&config.method, host, prefix(config, url), &config.headers, length)
+    let options = &config.options;
+    Template::new(&options.method, host, prefix(config, url), &options.header, length)
 }
 
 impl Workload for WebStreams {
@@ -249,7 +250,7 @@ pub(super) fn exchange(
     let (mut out, mut received, mut piece) = (Vec::new(), Vec::new(), [0; 16 * 1024]);
     let fields = |out: &mut Vec<u8>| template.write(|out| config.pages.append_path(0, out), out);
     let body = config.body.as_ref().map(Body::shared);
-    let request = (1, config.method.is_head());
+    let request = (1, config.options.method.is_head());
     connection.request(request, fields, body.as_ref(), Looked(Rc::clone(&looked)), &mut out);
     loop {
         connection.speak(&mut out);

@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Popularity, Process};
 use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, WhenAbsent};
-use proto_http::Method;
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, World};
 use reference_servers::Stalls;
 use reference_servers::null::{Dialect, NullServer, Service};
+use spec::workload;
 use stats::Queue;
 use units::{Nanos, Rate, Time};
-use workloads::web::{Checked, FileSet, Http, Pages, Verify, Web, WebConfig};
+use workloads::web::{Checked, FileSet, Pages, Web, WebConfig};
 
 const SERVER: &str = "10.0.0.1:80";
 /// The size of every file, and of the canned answer.
@@ -28,14 +28,9 @@ const START: Time = Time(1_000_000_000);
 fn config() -> WebConfig {
     WebConfig {
         urls: vec![format!("http://{SERVER}").parse().unwrap()],
+        options: workload::Web { popularity: Popularity::zipf(0.99).unwrap(), ..Default::default() },
         pages: Pages::Files(FileSet::read("1000x4KiB", 1).unwrap()),
-        popularity: Popularity::zipf(0.99).unwrap(),
-        method: Method::get(),
-        http: Http::V1,
-        headers: Vec::new(),
         body: None,
-        verify: Verify::Length,
-        requests_per_connection: None,
         seed: 1,
     }
 }
@@ -80,7 +75,7 @@ fn run(config: &WebConfig, plan: Plan, service: Service, size: usize, delay: Nan
     let mut world = World::new(delay);
     let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
     server.listen(&plan.endpoints[0].address).unwrap();
-    let plan = Plan { per_connection: config.requests_per_connection, ..plan };
+    let plan = Plan { per_connection: config.options.requests_per_connection, ..plan };
     let limit = START + Nanos(2 * (plan.warmup + plan.window + plan.drain).0);
     let web = Web::new(config, Arc::new(Checked::new(config)), 0).unwrap();
     let mut engine = Engine::new(plan, web, Arc::new(AtomicBool::new(false)));
@@ -149,7 +144,8 @@ fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
 #[test]
 fn a_connection_for_each_request() {
     let delay = Nanos::from_micros(100);
-    let config = WebConfig { requests_per_connection: Some(1), ..config() };
+    let mut config = config();
+    config.options.requests_per_connection = Some(1);
     let service = Service::Queue { time: Gap::Constant(0.0), stalls: Stalls::default(), seed: 44 };
     let mut plan = plan(500.0, Process::Constant, 8, 1);
     plan.window = Nanos::from_secs(4);

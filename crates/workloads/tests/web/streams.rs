@@ -195,11 +195,13 @@ impl Program for Server {
 }
 
 fn config() -> WebConfig {
-    WebConfig { http: Http::V2, ..super::config() }
+    let mut config = super::config();
+    config.options.http = Http::V2;
+    config
 }
 
 fn load(config: &WebConfig, plan: &Plan, mut server: Server) -> Recording {
-    let plan = Plan { per_connection: config.requests_per_connection, ..plan.clone() };
+    let plan = Plan { per_connection: config.options.requests_per_connection, ..plan.clone() };
     let web = Web::new(config, Arc::new(Checked::new(config)), 0).unwrap();
     let streams = WebStreams::new(config, web, plan.depth as u32);
     run(&plan, streams, &mut server, Nanos::ZERO)
@@ -307,7 +309,8 @@ fn contents_are_checked_stream_by_stream() {
         while filled < content.len() {
             filled += text.fill(&mut content[filled..]);
         }
-        let config = WebConfig { pages: Pages::Files(set), verify: Verify::Checksum, ..config() };
+        let mut config = WebConfig { pages: Pages::Files(set), ..config() };
+        config.options.verify = Some(Verify::Checksum);
         let recording = load(
             &config,
             &short(),
@@ -438,7 +441,8 @@ fn a_server_that_leaves_is_followed() {
 
 #[test]
 fn connections_end_after_so_many_requests() {
-    let config = WebConfig { requests_per_connection: Some(10), ..config() };
+    let mut config = config();
+    config.options.requests_per_connection = Some(10);
     let at_once = |asked: &Asked| {
         assert!(asked.on_connection < 10);
         vec![(asked.at, page(asked.stream))]
@@ -452,8 +456,8 @@ fn connections_end_after_so_many_requests() {
 #[test]
 fn bodies_of_requests_keep_to_the_windows() {
     let body = Body::of_size(Bytes(300_000)).unwrap();
-    let method = "POST".parse().unwrap();
-    let config = WebConfig { method, pages: Pages::One, body: Some(body), ..config() };
+    let mut config = WebConfig { pages: Pages::One, body: Some(body), ..config() };
+    config.options.method = "POST".parse().unwrap();
     let mut plan = short();
     plan.load = openloop::Load::steady(Process::Constant, units::Rate::new(50.0).unwrap());
     let whole = |asked: &Asked| {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use openloop::{Parsed, Then, Workload};
 
 use super::*;
-use crate::web::config::tests::config;
+use crate::web::config::tests::{config, with};
 use crate::web::{Listed, Pages, Web};
 
 /// Feeds `bytes` in pieces of `step` as the answer for a page, then closes. Returns the outcome, and whether the
@@ -61,14 +61,14 @@ fn lengths_are_checked() {
     check(&config(), 4, &with_body("200 OK", &good), "", true);
     check(&config(), 4, &with_body("200 OK\r\nConnection: close", &good), "", false);
     check(&config(), 4, &with_body("200 OK", &good[1..]), "wrong length", true);
-    let none = WebConfig { verify: Verify::None, ..config() };
+    let none = with(|options| options.verify = Some(Verify::None));
     check(&none, 4, &with_body("200 OK", b"x"), "", true);
     let one = WebConfig { pages: Pages::One, ..config() };
     check(&one, 0, &with_body("200 OK", b"x"), "", true);
     // Compressed only if requested.
     let head = "200 OK\r\nContent-Encoding: gzip";
     check(&config(), 4, &with_body(head, b"x"), "wrong length", true);
-    let asks = WebConfig { headers: vec!["Accept-Encoding: gzip".parse().unwrap()], ..config() };
+    let asks = with(|options| options.header = vec!["Accept-Encoding: gzip".parse().unwrap()]);
     check(&asks, 4, &with_body(head, b"x"), "", true);
     check(&asks, 4, &with_body("200 OK", b"x"), "wrong length", true);
 }
@@ -93,7 +93,7 @@ fn only_what_was_compared_counts_as_verified() {
 
 #[test]
 fn contents_are_checked() {
-    let config = WebConfig { verify: Verify::Checksum, ..config() };
+    let config = with(|options| options.verify = Some(Verify::Checksum));
     let mut body = content(&config, 9);
     check(&config, 9, &with_body("200 OK", &body), "", true);
     check(&config, 8, &with_body("200 OK", &body), "wrong content", true);
@@ -128,7 +128,7 @@ fn a_close_ends_an_answer_or_cuts_it_off() {
 
 #[test]
 fn parts_must_be_what_they_say() {
-    let config = WebConfig { headers: vec!["Range: bytes=0-3".parse().unwrap()], ..config() };
+    let config = with(|options| options.header = vec!["Range: bytes=0-3".parse().unwrap()]);
     let part = |range: &str, body: &[u8]| with_body(&format!("206 Partial Content\r\n{range}"), body);
     check(&config, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "", true);
     check(&config, 4, &part("Content-Range: bytes 0-3/1024", b"abc"), "wrong length", true);
@@ -136,10 +136,10 @@ fn parts_must_be_what_they_say() {
     check(&config, 4, &part("X: y", b"abcd"), "no range", true);
     // A part that was not requested is not the file, even if labelled as such.
     for verify in [Verify::Length, Verify::Checksum] {
-        let whole = WebConfig { headers: Vec::new(), verify, ..config.clone() };
+        let whole = with(|options| options.verify = Some(verify));
         check(&whole, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "unasked range", true);
     }
-    let unchecked = WebConfig { headers: Vec::new(), verify: Verify::None, ..config };
+    let unchecked = with(|options| options.verify = Some(Verify::None));
     check(&unchecked, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "", true);
 }
 
@@ -151,6 +151,6 @@ fn what_is_no_http_ends_the_connection() {
 
 #[test]
 fn head_brings_no_body() {
-    let config = WebConfig { method: "HEAD".parse().unwrap(), ..config() };
+    let config = with(|options| options.method = "HEAD".parse().unwrap());
     check(&config, 4, b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n", "", true);
 }
