@@ -108,10 +108,10 @@ fn remove(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
-    use std::thread;
-    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::comes_true;
 
     #[test]
     fn folders_of_ended_programs_are_found_and_no_others() {
@@ -132,11 +132,7 @@ mod tests {
         drop(lock);
         run(&own_folder::undo(&orphan));
         // A child that another test has forked just now holds the lock until it executes its program.
-        let released = (0..60_000).any(|_| {
-            thread::sleep(Duration::from_millis(1));
-            orphans(&roots) == std::slice::from_ref(&used)
-        });
-        assert!(released);
+        assert!(comes_true(|| orphans(&roots) == std::slice::from_ref(&used)));
     }
 
     #[test]

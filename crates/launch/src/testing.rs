@@ -3,8 +3,27 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::thread;
+use std::time::Duration;
 
 use crate::free_port_at;
+
+/// What `look` finds, which looks every millisecond for up to a minute: for what the kernel or another process does in its own
+/// time. `None`: it found nothing.
+pub fn found<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    (0..60_000).find_map(|_| {
+        let found = look();
+        if found.is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        found
+    })
+}
+
+/// Whether `holds` becomes true within that time.
+pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
+    found(|| holds().then_some(())).is_some()
+}
 
 /// A TCP port on loopback that no process listens on at this moment; see [`free_port_at`].
 pub fn free_port() -> io::Result<u16> {
@@ -175,6 +194,7 @@ mod tests {
 
     use super::memcached::{Memcached, Options, at};
     use super::sphinx::{await_ready, spec};
+    use super::{comes_true, found};
     use crate::{Process, Spec, User};
 
     #[test]
@@ -194,6 +214,18 @@ mod tests {
         assert!(line.ends_with("-o no_lru_maintainer"), "{line}");
         assert_eq!(spec.cpus, Some(vec![0]));
         assert_eq!(line.contains(" -u "), User::is_root());
+    }
+
+    #[test]
+    fn looks_until_it_finds() {
+        let mut looks = 0;
+        let third = || {
+            looks += 1;
+            (looks == 3).then_some("third")
+        };
+        assert_eq!(found(third), Some("third"));
+        assert_eq!(looks, 3);
+        assert!(comes_true(|| true));
     }
 
     #[test]

@@ -228,11 +228,8 @@ mod tests {
         waiting.thread().unpark();
         waiting.join().unwrap();
         // Its counters can be read until the kernel has released it, a moment after the join.
-        let released = (0..60_000).any(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            tids.iter().any(|tid| !Path::new(&format!("/proc/self/task/{tid}")).exists())
-        });
-        assert!(released);
+        let is_gone = |tid: &u32| !Path::new(&format!("/proc/self/task/{tid}")).exists();
+        assert!(launch::testing::comes_true(|| tids.iter().any(is_gone)));
         absences.look(ms(1));
         assert!(absences.of(&tids).is_some());
         let followed =

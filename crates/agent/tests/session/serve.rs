@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune, Watch};
+use launch::testing::{comes_true, found};
 use launch::{Process, Spec};
 
 use crate::setup::{Here, LEASE, LONG, agent_config, is_child, load_of, settings};
@@ -125,11 +126,7 @@ fn tune(knobs: &[&str]) -> Tune {
 
 /// Waits until process `pid` is no longer a child of this one.
 fn await_gone(pid: u32) {
-    let gone = (0..60_000).any(|_| {
-        thread::sleep(Duration::from_millis(1));
-        !is_child(pid)
-    });
-    assert!(gone, "process {pid} was left");
+    assert!(comes_true(|| !is_child(pid)), "process {pid} was left");
 }
 
 #[test]
@@ -227,11 +224,7 @@ fn an_agent_that_ends_ends_its_servers() {
     // In another thread: an agent has a runtime of its own, which cannot be dropped inside another's.
     thread::spawn(move || drop(agent)).join().unwrap();
     await_gone(pid);
-    let gone = (0..60_000).find_map(|_| {
-        thread::sleep(Duration::from_millis(1));
-        tenant.gone()
-    });
-    assert!(gone.is_some());
+    assert!(found(|| tenant.gone()).is_some());
 }
 
 #[test]
@@ -241,11 +234,7 @@ fn a_server_that_dies_is_told() {
     let pid: i32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let gone = (0..60_000).find_map(|_| {
-        thread::sleep(Duration::from_millis(1));
-        tenant.gone()
-    });
-    assert_eq!(gone.as_deref(), Some("it was killed"));
+    assert_eq!(found(|| tenant.gone()).as_deref(), Some("it was killed"));
     // A failed usage request keeps the reason why the server ended.
     assert!(tenant.usage().is_err());
     assert_eq!(tenant.gone().as_deref(), Some("it was killed"));

@@ -241,11 +241,7 @@ mod tests {
         assert_eq!(state.services[0].label(), "plot.1");
         drop(lock);
         // A child that another test has forked just now holds the lock until it executes its program.
-        let released = (0..1_000).any(|_| {
-            thread::sleep(Duration::from_millis(1));
-            !kept.runs() && kept.lock().unwrap().is_some()
-        });
-        assert!(released);
+        assert!(launch::testing::comes_true(|| !kept.runs() && kept.lock().unwrap().is_some()));
         fs::write(root.path().join("movies/up.json"), "{").unwrap();
         assert!(kept.read().unwrap_err().to_string().contains("up.json: not a valid state file"));
     }

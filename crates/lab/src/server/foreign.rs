@@ -259,10 +259,7 @@ mod tests {
         foreign.look();
         assert_eq!(foreign.change(), None);
         drop(listener);
-        let ended = (0..60_000).find_map(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            foreign.change()
-        });
+        let ended = launch::testing::found(|| foreign.change());
         assert!(ended.is_some_and(|ended| ended.contains("ended during the trial")));
         assert!(foreign.note().unwrap().contains("No socket"));
     }

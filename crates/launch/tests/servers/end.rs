@@ -4,8 +4,8 @@
 
 use std::env;
 use std::thread;
-use std::time::Duration;
 
+use launch::testing::comes_true;
 use launch::{Form, Instance, Process, Spec, clean_up};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -68,11 +68,7 @@ fn killed(forms: &[Form], docker: Option<&str>) {
     names.iter().for_each(|name| traces::await_none(name, docker));
     let is_left = |(pid, line): &(u32, String)| servers.contains(pid) && line.contains("memcached");
     // A killed process is there until it has had a processor to end on.
-    let has_ended = (0..60_000).any(|_| {
-        thread::sleep(Duration::from_millis(1));
-        !traces::processes().iter().any(is_left)
-    });
-    assert!(has_ended, "{servers:?}");
+    assert!(comes_true(|| !traces::processes().iter().any(is_left)), "{servers:?}");
 }
 
 #[test]

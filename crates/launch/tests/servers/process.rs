@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
+use launch::testing::comes_true;
 use launch::{Error, Process, Spec, User, free_port};
 
 /// Far beyond what anything here takes, and short enough that a hang becomes a failure.
@@ -85,13 +86,9 @@ fn dropping_kills_and_reaps_the_whole_group() {
 
 /// Whether process `pid` ends soon: it does not exist, or is a zombie that its new parent has not reaped.
 fn ends(pid: u32) -> bool {
-    (0..60_000).any(|_| {
+    comes_true(|| {
         let state = fs::read_to_string(format!("/proc/{pid}/stat"));
-        let over = state.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, s)| s.starts_with('Z')));
-        if !over {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        over
+        state.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, s)| s.starts_with('Z')))
     })
 }
 

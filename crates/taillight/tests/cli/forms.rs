@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::thread;
 use std::time::Duration;
 
+use launch::testing::comes_true;
 use launch::{User, find_program};
 use results::ResultFolder;
 use rustix::process::{Pid, Signal, kill_process};
@@ -207,10 +207,7 @@ fn a_server_that_dies_ends_the_program() {
         text.split_whitespace().next()?.parse::<i32>().ok()
     });
     kill_process(Pid::from_raw(server.unwrap()).unwrap(), Signal::KILL).unwrap();
-    let ended = (0..60_000).any(|_| {
-        thread::sleep(Duration::from_millis(1));
-        child.try_wait().unwrap().is_some()
-    });
+    let ended = comes_true(|| child.try_wait().unwrap().is_some());
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(ended && said.contains("memcached ended while it was measured"), "{said}");

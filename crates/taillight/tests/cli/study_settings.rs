@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use launch::testing::comes_true;
 use launch::{Process, Spec};
 use results::study::StudyFolder;
 use rustix::process::{Pid, Signal, kill_process};
@@ -109,11 +110,7 @@ fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
     let mut process =
         Process::spawn(spec.env("TAILLIGHT_STATE", lab.state.path().display().to_string())).unwrap();
     let is_set = || fs::read_to_string(ASLR).unwrap().trim() == "0";
-    let set = (0..60_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        is_set()
-    });
-    assert!(set, "the setting is never in force");
+    assert!(comes_true(is_set), "the setting is never in force");
     kill_process(Pid::from_raw(process.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
     process.wait(LONG).unwrap();
     assert!(is_set(), "it was not reverted");
