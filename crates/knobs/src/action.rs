@@ -21,12 +21,11 @@ pub struct Action {
 /// A change that the engine can make, read back and undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the other fields are their names")]
 pub enum Step {
     /// Writes a value into a kernel file. Undone by writing its previous text.
     Write {
-        /// The file.
         file: PathBuf,
-        /// The value.
         value: String,
         /// How to compare two readings of the file.
         #[serde(rename = "form")]
@@ -36,21 +35,12 @@ pub enum Step {
         namespace: Option<Namespace>,
     },
     /// Makes a folder: a control group. Undone by removing it.
-    Directory {
-        /// The folder.
-        path: PathBuf,
-    },
+    Directory { path: PathBuf },
     /// Hands a controller to the groups below (`cgroup.subtree_control`). Undone by taking it back.
-    Enable {
-        /// The file.
-        file: PathBuf,
-        /// The controller.
-        word: String,
-    },
+    Enable { file: PathBuf, word: String },
     /// Moves processes into a control group. Undone by moving each back into its previous group, and the processes
     /// started since into the group of the first.
     Move {
-        /// The processes.
         pids: Vec<u32>,
         /// The mount point of the hierarchy.
         mount: PathBuf,
@@ -59,16 +49,10 @@ pub enum Step {
         /// The group, from the mount on: `/taillight`.
         group: String,
     },
-    /// Puts all threads of processes into a resctrl group. They leave it with the group.
-    Tasks {
-        /// The processes.
-        pids: Vec<u32>,
-        /// The group's folder.
-        group: PathBuf,
-    },
+    /// Puts all threads of processes into the resctrl group of a folder. They leave it with the group.
+    Tasks { pids: Vec<u32>, group: PathBuf },
     /// Runs a command, whose effect another command shows.
     Tool {
-        /// Shows the state.
         show: Vec<String>,
         /// Finds the value in the output of `show`.
         reading: Reading,
@@ -83,27 +67,12 @@ pub enum Step {
         namespace: Option<Namespace>,
     },
     /// Writes a model-specific register.
-    Register {
-        /// The processor.
-        cpu: usize,
-        /// The register's number.
-        register: u32,
-        /// Its value.
-        value: u64,
-    },
-    /// Paces connections that are accepted below a control group, each by its client's address. Undone by detaching the
-    /// program that does it.
-    Pace {
-        /// The group's folder.
-        group: PathBuf,
-    },
-    /// Runs a daemon with these arguments, or stops it.
-    Daemon {
-        /// The program's name.
-        name: String,
-        /// Its command line; `None`: it must not run.
-        run: Option<Vec<String>>,
-    },
+    Register { cpu: usize, register: u32, value: u64 },
+    /// Paces connections that are accepted below the control group of a folder, each by its client's address. Undone by
+    /// detaching the program that does it.
+    Pace { group: PathBuf },
+    /// Runs a daemon with a command line, or stops it (`None`).
+    Daemon { name: String, run: Option<Vec<String>> },
 }
 
 impl Action {

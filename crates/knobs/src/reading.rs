@@ -5,41 +5,24 @@ use crate::knob::quantity;
 /// How to find a value in the output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Reading {
-    /// `tc qdisc show`: the kind of the queueing discipline with this handle.
-    Qdisc {
-        /// Such as `7a11:`.
-        handle: String,
-    },
+    /// `tc qdisc show`: the kind of the queueing discipline with this handle, such as `7a11:`.
+    Qdisc { handle: String },
     /// `tc qdisc show`, `tc class show`: the rate of the discipline or class with this handle. Units: bits per second.
-    Rate {
-        /// Such as `7a11:1`.
-        handle: String,
-    },
-    /// `there` if a line of the output has these words, one after the other.
-    Line {
-        /// Such as `local 198.18.0.0/22`.
-        has: String,
-    },
+    Rate { handle: String },
+    /// `there` if a line of the output has these words, one after the other, such as `local 198.18.0.0/22`.
+    Line { has: String },
     /// `ethtool -l`: combined queues now.
     Channels,
-    /// `ethtool -k`: a feature.
-    Feature {
-        /// Such as `ntuple-filters`.
-        name: String,
-    },
+    /// `ethtool -k`: a feature, such as `ntuple-filters`.
+    Feature { name: String },
     /// `ethtool -x`: the number of queues over which the table spreads evenly.
     Spread,
     /// `ethtool -n`: port and queue of the rule at this place.
-    Rule {
-        /// The place.
-        place: u32,
-    },
+    Rule { place: u32 },
     /// `/proc/swaps`: the priority of this space, or `on` if the kernel chose it.
-    Swap {
-        /// The space.
-        device: String,
-    },
+    Swap { device: String },
 }
 
 /// Units of the rates that `tc` prints, in bits per second.

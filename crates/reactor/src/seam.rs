@@ -20,27 +20,18 @@ pub struct Conn {
 
 /// An event that a reactor reports to its handler.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the other fields are their names")]
 pub enum Event<'a> {
     /// A client was accepted on a listening socket.
-    Accepted {
-        /// The new connection.
-        conn: Conn,
-    },
+    Accepted { conn: Conn },
     /// A client could not be accepted (out of descriptors, say); it was turned away.
-    AcceptFailed {
-        /// The system's error.
-        error: io::Error,
-    },
+    AcceptFailed { error: io::Error },
     /// A connection that the program opened is established.
-    Connected {
-        /// The connection.
-        conn: Conn,
-    },
+    Connected { conn: Conn },
     /// Bytes came in. They are the handler's to keep: they are not shown again.
     ///
     /// On a datagram connection they are exactly one datagram.
     Data {
-        /// The connection.
         conn: Conn,
         /// The moment at which the receive returned, before the bytes were looked at.
         at: Time,
@@ -53,7 +44,6 @@ pub enum Event<'a> {
     },
     /// Received bytes, put into the place given by [`Handler::room`].
     Filled {
-        /// The connection.
         conn: Conn,
         /// As in [`Event::Data`].
         at: Time,
@@ -64,22 +54,11 @@ pub enum Event<'a> {
     },
     /// The peer sends no more, and may still be reading: the connection stays open until it is closed or breaks.
     /// Comes only after [`Reactor::tell_half_closes`]; all earlier bytes have been shown.
-    ReadClosed {
-        /// The connection.
-        conn: Conn,
-    },
+    ReadClosed { conn: Conn },
     /// Output that the kernel had not taken at once has all gone out.
-    Drained {
-        /// The connection.
-        conn: Conn,
-    },
-    /// The connection is over and its slot is free again. `None`: closed by the peer in good order.
-    Closed {
-        /// The connection that was.
-        conn: Conn,
-        /// What ended it.
-        error: Option<io::Error>,
-    },
+    Drained { conn: Conn },
+    /// The connection is over and its slot is free again. Without an error: closed by the peer in good order.
+    Closed { conn: Conn, error: Option<io::Error> },
     /// [`Waker::wake`] was called.
     Woken,
 }

@@ -9,28 +9,16 @@ use crate::videos::{Body, Catalog, RUNGS};
 /// v000000/240p.bin          the rung itself
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Entry {
     /// How many videos there are.
     Index,
     /// The rungs of a video.
-    Master {
-        /// Its number.
-        video: u64,
-    },
+    Master { video: u64 },
     /// The chunks of a rung.
-    Playlist {
-        /// The video's number.
-        video: u64,
-        /// The rung.
-        rung: usize,
-    },
+    Playlist { video: u64, rung: usize },
     /// A rung.
-    Media {
-        /// The video's number.
-        video: u64,
-        /// The rung.
-        rung: usize,
-    },
+    Media { video: u64, rung: usize },
 }
 
 impl Catalog {

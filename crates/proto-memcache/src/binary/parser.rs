@@ -9,26 +9,16 @@ pub const MECHANISM_MAX: usize = 32;
 /// Units: bytes. Source: RFC 4616, 2.
 pub const PLAIN_MAX: usize = 3 * 255 * 4 + 2;
 
-/// The result of [`RequestParser::parse`].
+/// The result of [`RequestParser::parse`]; after `consumed` bytes the next request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse<'b> {
-    /// The request is incomplete.
-    NeedMore {
-        /// It cannot be complete with fewer than this many further bytes.
-        at_least: usize,
-    },
+    /// The request cannot be complete with fewer than this many further bytes.
+    NeedMore { at_least: usize },
     /// A part of a refused body, to be dropped; there may be more of it.
-    Skipped {
-        /// The length of the part.
-        consumed: usize,
-    },
+    Skipped { consumed: usize },
     /// A request is complete, or as much of it as it takes to refuse it.
-    Done {
-        /// Its length; the next request starts there.
-        consumed: usize,
-        /// The request.
-        request: Request<'b>,
-    },
+    Done { consumed: usize, request: Request<'b> },
     /// The bytes are not a request: the connection must be closed without an answer.
     Close,
 }

@@ -7,26 +7,16 @@ use crate::server::refusal::Refusal;
 use crate::server::request::Request;
 use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
 
-/// The result of [`RequestParser::parse`].
+/// The result of [`RequestParser::parse`]; after `consumed` bytes the next request starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse<'b> {
-    /// The request is incomplete.
-    NeedMore {
-        /// It cannot be complete with fewer than this many further bytes.
-        at_least: usize,
-    },
+    /// The request cannot be complete with fewer than this many further bytes.
+    NeedMore { at_least: usize },
     /// A part of a refused value, to be dropped; there may be more of it.
-    Skipped {
-        /// The length of the part.
-        consumed: usize,
-    },
+    Skipped { consumed: usize },
     /// A request is complete.
-    Done {
-        /// Its length; the next request starts there.
-        consumed: usize,
-        /// The request.
-        request: Request<'b>,
-    },
+    Done { consumed: usize, request: Request<'b> },
     /// The connection must be closed without an answer.
     Close(CloseReason),
 }

@@ -3,140 +3,54 @@ use crate::server::{Meta, MetaKey, Refusal, Watched};
 use crate::{Reply, StoreVerb};
 
 /// One request. Slices point into the bytes that were parsed.
+///
+/// `reply` is whether to answer. `exptime` is as the client wrote it: 0 never, below 0 past, up to 30 days a span, above
+/// a Unix time. Units: seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "see above; the other fields are their names")]
 pub enum Request<'b> {
-    /// `get` and `gets`.
-    Get {
-        /// The keys, at least one, each of a legal length.
-        keys: Keys<'b>,
-        /// `gets`: the reply carries unique numbers.
-        with_cas: bool,
-    },
-    /// `gat` and `gats`.
-    GetAndTouch {
-        /// As in [`Request::Store`].
-        exptime: i32,
-        /// The keys, each of a legal length; there may be none.
-        keys: Keys<'b>,
-        /// `gats`: the reply carries unique numbers.
-        with_cas: bool,
-    },
+    /// `get` and `gets`, of at least one key, each of a legal length; the reply to `gets` carries unique numbers.
+    Get { keys: Keys<'b>, with_cas: bool },
+    /// `gat` and `gats`, the same of any number of keys.
+    GetAndTouch { exptime: i32, keys: Keys<'b>, with_cas: bool },
     /// `mg`, `ms`, `md`, `ma`, `me`.
     Meta(Meta<'b>),
     /// `ms` with an item over the largest size; its value is skipped, and an old item must go.
-    MetaTooLarge {
-        /// The key.
-        key: MetaKey<'b>,
-    },
+    MetaTooLarge { key: MetaKey<'b> },
     /// `mn`: answered with `MN`, at which clients see that all before it is answered.
     NoOp,
-    /// `set`, `add`, `replace`, `append`, `prepend`, `cas`.
-    Store {
-        /// Which of them.
-        verb: StoreVerb,
-        /// The key.
-        key: &'b [u8],
-        /// The client's own number.
-        flags: u32,
-        /// As the client wrote it: 0 never, below 0 past, up to 30 days a span, above a Unix time. Units: seconds.
-        exptime: i32,
-        /// The value.
-        data: &'b [u8],
-        /// Whether to answer.
-        reply: Reply,
-    },
+    /// `set`, `add`, `replace`, `append`, `prepend`, `cas`; `flags` is the client's own number.
+    Store { verb: StoreVerb, key: &'b [u8], flags: u32, exptime: i32, data: &'b [u8], reply: Reply },
     /// `delete`.
-    Delete {
-        /// The key.
-        key: &'b [u8],
-        /// Whether to answer.
-        reply: Reply,
-    },
-    /// `incr` and `decr`.
-    Count {
-        /// The key.
-        key: &'b [u8],
-        /// `incr`.
-        up: bool,
-        /// By how much.
-        delta: u64,
-        /// Whether to answer.
-        reply: Reply,
-    },
+    Delete { key: &'b [u8], reply: Reply },
+    /// `incr`, which counts up, and `decr`.
+    Count { key: &'b [u8], up: bool, delta: u64, reply: Reply },
     /// `touch`.
-    Touch {
-        /// The key.
-        key: &'b [u8],
-        /// As in [`Request::Store`].
-        exptime: i32,
-        /// Whether to answer.
-        reply: Reply,
-    },
-    /// `flush_all`.
-    FlushAll {
-        /// As an expiry time: not over 0 is now.
-        delay: i32,
-        /// Whether to answer.
-        reply: Reply,
-    },
+    Touch { key: &'b [u8], exptime: i32, reply: Reply },
+    /// `flush_all`; the delay is as an expiry time, and not over 0 is now.
+    FlushAll { delay: i32, reply: Reply },
     /// `verbosity`, and commands that tune memcached's own workings: to be answered with `OK` and otherwise ignored.
-    NoEffect {
-        /// Whether to answer.
-        reply: Reply,
-    },
+    NoEffect { reply: Reply },
     /// `version`.
     Version,
-    /// `stats`.
-    Stats {
-        /// Which group of them; empty for the general ones.
-        group: &'b [u8],
-        /// The words after it.
-        arguments: [Option<&'b [u8]>; 2],
-    },
+    /// `stats` of a group, which is empty for the general ones, and the words after it.
+    Stats { group: &'b [u8], arguments: [Option<&'b [u8]>; 2] },
     /// `watch`.
-    Watch {
-        /// The kinds to watch.
-        kinds: Watched,
-    },
-    /// `lru_crawler metadump` and `lru_crawler mgdump`.
-    Dump {
-        /// Which of them.
-        kind: DumpKind,
-        /// The classes of sizes, to be read with [`Classes::read`](super::Classes::read).
-        classes: &'b [u8],
-        /// Whether to answer.
-        reply: Reply,
-    },
+    Watch { kinds: Watched },
+    /// `lru_crawler metadump` and `lru_crawler mgdump`, of classes of sizes to be read with
+    /// [`Classes::read`](super::Classes::read).
+    Dump { kind: DumpKind, classes: &'b [u8], reply: Reply },
     /// `refresh_certs`.
-    RefreshCertificates {
-        /// Whether to answer.
-        reply: Reply,
-    },
-    /// `cache_memlimit`.
-    MemoryLimit {
-        /// The new limit for items. Units: MiB.
-        megabytes: u32,
-        /// Whether to answer.
-        reply: Reply,
-    },
-    /// `shutdown`.
-    Shutdown {
-        /// How.
-        how: Shutdown,
-        /// Whether to answer that it is not allowed.
-        reply: Reply,
-    },
+    RefreshCertificates { reply: Reply },
+    /// `cache_memlimit`: the new limit for items.
+    MemoryLimit { megabytes: u32, reply: Reply },
+    /// `shutdown`; `reply` is whether to answer that it is not allowed.
+    Shutdown { how: Shutdown, reply: Reply },
     /// `quit`: close the connection when earlier requests are answered.
     Quit,
-    /// To be answered with an error.
-    Refused {
-        /// Which.
-        refusal: Refusal,
-        /// Whether to answer: `noreply` silences errors too.
-        reply: Reply,
-        /// A key whose item must go, since its new value was refused: better no value than an old one.
-        unlink: Option<&'b [u8]>,
-    },
+    /// To be answered with an error, which `noreply` silences, too. The item of the key `unlink` must go, since its new
+    /// value was refused: better no value than an old one.
+    Refused { refusal: Refusal, reply: Reply, unlink: Option<&'b [u8]> },
 }
 
 /// The content of a list of all items.

@@ -28,26 +28,14 @@ impl Default for Limits {
 
 /// The result of [`ReplyParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse<'b> {
-    /// The reply is incomplete.
-    NeedMore {
-        /// It cannot be complete with fewer than this many further bytes.
-        at_least: usize,
-    },
-    /// The reply is complete.
-    Done {
-        /// Its length, with that of push messages before it; the next reply starts there.
-        consumed: usize,
-        /// The reply.
-        reply: Reply<'b>,
-    },
-    /// The bytes are not a reply.
-    Malformed {
-        /// Where the line begins that is wrong.
-        at: usize,
-        /// What is wrong with it.
-        reason: Malformed,
-    },
+    /// The reply cannot be complete with fewer than this many further bytes.
+    NeedMore { at_least: usize },
+    /// The reply is complete; `consumed` is its length with that of push messages before it, and the next reply starts there.
+    Done { consumed: usize, reply: Reply<'b> },
+    /// The bytes are not a reply: the line that begins at this byte is wrong.
+    Malformed { at: usize, reason: Malformed },
 }
 
 /// Reads one reply of RESP2 or RESP3 after the other, however they are cut into pieces.

@@ -27,29 +27,18 @@ pub struct Limits {
     pub command: usize,
 }
 
-/// The result of [`RequestParser::parse`].
+/// The result of [`RequestParser::parse`]; after `consumed` bytes the next command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse {
-    /// The command is incomplete.
-    NeedMore {
-        /// It cannot be complete with fewer than this many further bytes.
-        at_least: usize,
-    },
+    /// The command cannot be complete with fewer than this many further bytes.
+    NeedMore { at_least: usize },
     /// Bytes to be dropped: an empty command, or a part of one that is too long.
-    Skipped {
-        /// How many.
-        consumed: usize,
-    },
+    Skipped { consumed: usize },
     /// A command is complete; its [arguments](RequestParser::args) lie in the same bytes.
-    Done {
-        /// Its length; the next command starts there.
-        consumed: usize,
-    },
-    /// A command that was too long has been skipped to its end.
-    TooLong {
-        /// Its last bytes.
-        consumed: usize,
-    },
+    Done { consumed: usize },
+    /// A command that was too long has been skipped to its end; these are its last bytes.
+    TooLong { consumed: usize },
     /// The bytes are no commands: the connection must be closed after the error.
     Malformed(Malformed),
 }
