@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::free_port_at;
 
-/// What `look` finds, which looks every millisecond for up to a minute: for what the kernel or another process does in its own
-/// time. `None`: it found nothing.
+/// The first result of `look`, which is called every millisecond for up to a minute, while the kernel or another process goes
+/// on. `None`: there was no result.
 pub fn found<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     (0..60_000).find_map(|_| {
         let found = look();

@@ -13,7 +13,7 @@ pub struct CpuMask {
 }
 
 impl CpuMask {
-    /// The number of processors over which no mask goes: 8 times what a kernel can be built for.
+    /// A mask holds processors below this number, 8 times as many as a kernel can be built for.
     pub const MAX_CPU: usize = 1 << 16;
 
     /// The processors that a thread may run on, or the calling one. As long as the kernel's own masks.
@@ -39,8 +39,8 @@ impl CpuMask {
         (0..self.words.len() * BITS).filter(|&cpu| self.contains(cpu)).collect()
     }
 
-    /// Lets a thread, or the calling one, run on these processors only. The kernel leaves out those that are offline or
-    /// outside the cpuset.
+    /// Lets a thread, or the calling one, run on these processors only. The kernel leaves out processors that are offline
+    /// or outside the cpuset.
     ///
     /// Errors: those of `sched_setaffinity(2)`.
     pub fn apply(&self, thread: Option<Pid>) -> Result<(), Errno> {
