@@ -99,23 +99,14 @@ pub trait Elsewhere: Send {
 /// Request to another machine during a trial. Times refer to this machine's `CLOCK_MONOTONIC`; texts have the format of
 /// the program there. Units: ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Watch<'a> {
     /// To begin to look, by these probes.
     Begin(&'a str),
-    /// Report the host's activity during the window.
-    Noise {
-        /// When the window opened.
-        opened_ns: u64,
-        /// Its length.
-        window_ns: u64,
-    },
-    /// Stop observing, and report the observations for a trial.
-    End {
-        /// When the trial's window opened; `None` if unknown.
-        opened_ns: Option<u64>,
-        /// The trial.
-        trial: &'a str,
-    },
+    /// Report the host's activity during the window, which opened then and has this length.
+    Noise { opened_ns: u64, window_ns: u64 },
+    /// Stop observing, and report the observations for a trial, whose window opened then, if it is known.
+    End { opened_ns: Option<u64>, trial: &'a str },
 }
 
 /// Another machine's report on the services that it has started.

@@ -30,29 +30,14 @@ pub struct Running {
 
 /// How far a start is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Starting<'a> {
     /// The data that services begin with are made.
     Making(&'a Making),
-    /// An instance is started now.
-    Begun {
-        /// The service.
-        service: &'a str,
-        /// Its number from 0.
-        instance: usize,
-    },
-    /// It is ready.
-    Ready {
-        /// The service.
-        service: &'a str,
-        /// Its number from 0.
-        instance: usize,
-        /// How long it took.
-        took: Duration,
-        /// Its process.
-        pid: u32,
-        /// Where it listens.
-        addresses: &'a [Address],
-    },
+    /// An instance, numbered from 0, is started now.
+    Begun { service: &'a str, instance: usize },
+    /// It is ready: how long it took, its process, and where it listens.
+    Ready { service: &'a str, instance: usize, took: Duration, pid: u32, addresses: &'a [Address] },
 }
 
 /// Receives the progress of a start; returning `false` stops it.

@@ -88,25 +88,16 @@ pub struct SeedRecord {
 
 /// How far the data of a store are.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Making {
     /// Another process makes the same.
     Awaited,
-    /// The script of a data set works.
-    DataSet {
-        /// The last line that it printed.
-        line: String,
-    },
+    /// The script of a data set works, and has printed this line last.
+    DataSet { line: String },
     /// A server is prepared for it.
     Prepared,
-    /// Rows are written.
-    Filled {
-        /// The table.
-        table: String,
-        /// Rows of all tables so far.
-        rows: u64,
-        /// Rows that there will be.
-        of: u64,
-    },
+    /// Rows of a table are written: those of all tables so far, of all that there will be.
+    Filled { table: String, rows: u64, of: u64 },
     /// The data are being copied to the cache.
     Kept,
 }

@@ -6,16 +6,10 @@ use crate::{Draw, Population, Size};
 
 /// The sizes of the items of a data set, by their number, wherever they come from; the same at every call.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum ItemSizes {
-    /// Drawn for each item from its number.
-    Drawn {
-        /// Of keys.
-        key: Size,
-        /// Of values.
-        value: Size,
-        /// Distinguishes data sets.
-        seed: u64,
-    },
+    /// Drawn for each item from its number, and from the seed that distinguishes data sets.
+    Drawn { key: Size, value: Size, seed: u64 },
     /// Sizes of a listed data set and its copies.
     Listed(Arc<Population>),
 }

@@ -270,18 +270,14 @@ impl<J> Then<J> {
 
 /// Whose received bytes are, where answers name their requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the other fields are their names")]
 pub enum Belongs {
     /// More bytes must tell.
     Unknown,
     /// They are the connection's, or a request's that has ended, and this many are processed.
     Connection(usize),
     /// The same, and the server takes at most so many requests at once from now on.
-    Places {
-        /// The bytes processed.
-        used: usize,
-        /// The requests.
-        places: usize,
-    },
+    Places { used: usize, places: usize },
     /// The same, and the server takes no more requests on this connection.
     Leaving {
         /// The bytes processed.
@@ -302,34 +298,22 @@ pub type Closed<J> = (Result<(), Fault>, Then<J>);
 
 /// Next action after an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Then<J> {
     /// Nothing: the part is done.
     End,
     /// The part is done and the server closes the connection cleanly. Requests sent behind it are sent again on the
     /// next connection.
     Close,
-    /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
+    /// The next request of the same job, which the workload has changed to it, at an endpoint: same arrival, same operation,
     /// and the response time runs on.
-    Again {
-        /// The endpoint that takes it.
-        endpoint: usize,
-    },
+    Again { endpoint: usize },
     /// As [`Then::Again`], but this connection has had its last answer, as with [`Then::Close`]: the next request
     /// waits for a new one, which a session opens by its own route.
-    Anew {
-        /// The endpoint that takes it.
-        endpoint: usize,
-    },
-    /// The part is done, and a request of its own follows at once, due at the moment of the answer. It counts among
-    /// the follow-ups, not among the arrivals.
-    Also {
-        /// Its operation, one of the follow-ups.
-        operation: usize,
-        /// The endpoint that takes it.
-        endpoint: usize,
-        /// What it is.
-        job: J,
-    },
+    Anew { endpoint: usize },
+    /// The part is done, and a request of its own, with an operation of the follow-ups, follows at once, due at the moment of the
+    /// answer. It counts among the follow-ups, not among the arrivals.
+    Also { operation: usize, endpoint: usize, job: J },
 }
 
 /// Why an answer is an error.

@@ -18,45 +18,19 @@ impl Answer for () {
 
 /// The result of [`Connection::next`](crate::Connection::next). `used`: bytes that are used up and must not be shown again.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Step<A> {
     /// A frame's head, or a frame that has to be whole, is incomplete.
     More,
     /// These bytes belong to no request that is under way.
     Used(usize),
-    /// The server's settings came.
-    Settings {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// Requests that it takes at once.
-        streams: u32,
-    },
+    /// The server takes so many requests at once, by its settings.
+    Settings { used: usize, streams: u32 },
     /// A part of the answer to the request of this number.
-    Part {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The request.
-        number: u32,
-    },
+    Part { used: usize, number: u32 },
     /// The answer to the request of this number is complete, or will not come.
-    Ended {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The request.
-        number: u32,
-        /// The answer's status and length.
-        outcome: Result<Response, Failure>,
-        /// Its receiver.
-        answer: A,
-    },
-    /// The server takes no more requests on this connection, and has not begun with those after `last`.
-    Leaving {
-        #[allow(missing_docs, reason = "see above")]
-        used: usize,
-        /// The last request that it has taken; 0 for none.
-        last: u32,
-        /// Why.
-        code: Code,
-        /// The same in the server's words, if it has any; printable.
-        words: String,
-    },
+    Ended { used: usize, number: u32, outcome: Result<Response, Failure>, answer: A },
+    /// The server takes no more requests on this connection, and has not begun with those after `last`, which is 0 for none;
+    /// why, and the same in printable words of its own, if it has any.
+    Leaving { used: usize, last: u32, code: Code, words: String },
 }

@@ -1,20 +1,11 @@
 /// Which part of a file an answer holds: the value of `Content-Range`. Source: RFC 9110 §14.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum ContentRange {
-    /// These bytes, both included.
-    Part {
-        /// The first byte.
-        first: u64,
-        /// The last byte, no less than the first.
-        last: u64,
-        /// The length of the whole, if known.
-        complete: Option<u64>,
-    },
+    /// The bytes from the first to the last, both included, of a whole of this length, if it is known.
+    Part { first: u64, last: u64, complete: Option<u64> },
     /// The requested part lies outside of a whole of this length (status 416).
-    Unsatisfied {
-        /// The length of the whole.
-        complete: u64,
-    },
+    Unsatisfied { complete: u64 },
 }
 
 impl ContentRange {

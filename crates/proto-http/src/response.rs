@@ -51,19 +51,12 @@ impl Response {
 
 /// The result of [`ResponseParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse {
-    /// The answer continues.
-    NeedMore {
-        /// Bytes that were used up and must not be shown again.
-        consumed: usize,
-    },
-    /// The answer is complete.
-    Done {
-        /// Bytes that were used up; the next answer starts there.
-        consumed: usize,
-        /// The answer.
-        response: Response,
-    },
+    /// The answer continues; `consumed` bytes were used up and must not be shown again.
+    NeedMore { consumed: usize },
+    /// The answer is complete; after `consumed` bytes the next one starts.
+    Done { consumed: usize, response: Response },
     /// The bytes are not an answer; the connection cannot be used further.
     Malformed(Defect),
 }

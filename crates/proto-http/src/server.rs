@@ -25,16 +25,12 @@ pub struct Request<'a> {
 
 /// The result of [`request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse<'a> {
     /// The request is incomplete.
     NeedMore,
-    /// It is.
-    Done {
-        /// Its length; the next request starts there.
-        consumed: usize,
-        /// The request.
-        request: Request<'a>,
-    },
+    /// It is complete; after `consumed` bytes the next one starts.
+    Done { consumed: usize, request: Request<'a> },
     /// The bytes are not a request that could be read.
     Malformed(Defect),
 }

@@ -23,19 +23,12 @@ pub struct Resource {
 
 /// A resource that may limit a target.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum ResourceKind {
-    /// The threads of a service with this number of instances.
-    Threads {
-        /// Its name.
-        service: String,
-        /// Instances that share its threads.
-        instances: f64,
-    },
-    /// The processors that services share.
-    Processors {
-        /// The service with the largest use, with its share.
-        most: Option<(String, f64)>,
-    },
+    /// The threads of a service, shared by its instances.
+    Threads { service: String, instances: f64 },
+    /// The processors that services share; of which the service with the largest use, with its share.
+    Processors { most: Option<(String, f64)> },
 }
 
 impl Resource {

@@ -14,41 +14,24 @@ use crate::syntax::{Syntax, percent};
 
 /// How the requests spread over the keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Popularity {
     /// Every key as often as any other.
     #[default]
     Uniform,
     /// The key of rank r in proportion to r^−α. Bounds: α from 0 to [`Popularity::MAX_ALPHA`].
-    Zipf {
-        /// The exponent α.
-        alpha: f64,
-    },
-    /// A share of the keys draws a share of the requests; within the set, and outside of it, all alike.
-    HotSet {
-        /// The share of the keys, over 0 to 1.
-        keys: f64,
-        /// The share of the requests, over 0 to 1.
-        accesses: f64,
-    },
+    Zipf { alpha: f64 },
+    /// A share of the keys, over 0 to 1, draws a share of the requests, over 0 to 1; within the set, and outside of it, all alike.
+    HotSet { keys: f64, accesses: f64 },
     /// One key after the other in their order, and again from the first.
     Sequential,
-    /// Zipf's law over recency: rank 1 is the newest key.
-    Latest {
-        /// The exponent α.
-        alpha: f64,
-    },
-    /// Normal over the ranks around their middle, redrawn beyond the ends.
-    Normal {
-        /// The standard deviation as a share of the number of keys, over 0 to 1.
-        sd: f64,
-    },
-    /// Exponential over recency: a share of the requests goes to a share of the keys, the newest.
-    Exponential {
-        /// The share of the requests, over 0 and below 1.
-        accesses: f64,
-        /// The share of the keys, over 0 to 1.
-        keys: f64,
-    },
+    /// Zipf's law over recency with the exponent α: rank 1 is the newest key.
+    Latest { alpha: f64 },
+    /// Normal over the ranks around their middle, redrawn beyond the ends: the standard deviation as a share of the number of keys,
+    /// over 0 to 1.
+    Normal { sd: f64 },
+    /// Exponential over recency: a share of the requests, over 0 and below 1, goes to a share of the keys, over 0 to 1, the newest.
+    Exponential { accesses: f64, keys: f64 },
 }
 
 const HINT: &str =

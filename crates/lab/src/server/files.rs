@@ -32,18 +32,12 @@ const MEMORY_KINDS: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// The files of a web or video server.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Files {
     /// A folder of the user's.
     Folder(PathBuf),
-    /// A set that is made for it, and removed when the last server that serves it has ended.
-    Set {
-        /// Its files.
-        files: SetFiles,
-        /// The seed of its contents.
-        seed: u64,
-        /// Where it lies.
-        place: FilesPlace,
-    },
+    /// A set of files of this seed at a place, that is made for it, and removed when the last server that serves it has ended.
+    Set { files: SetFiles, seed: u64, place: FilesPlace },
 }
 
 /// The files of a set.

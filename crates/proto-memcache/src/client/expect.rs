@@ -34,19 +34,12 @@ pub enum Expect {
 
 /// The result of [`ResponseParser::parse`](super::ResponseParser::parse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Parse<'b> {
-    /// The response is incomplete.
-    NeedMore {
-        /// It cannot be complete with fewer than this many further bytes.
-        at_least: usize,
-    },
-    /// The response is complete.
-    Done {
-        /// Its length; the next response starts there.
-        consumed: usize,
-        /// The response.
-        outcome: Outcome<'b>,
-    },
+    /// The response cannot be complete with fewer than this many further bytes.
+    NeedMore { at_least: usize },
+    /// The response is complete; after `consumed` bytes the next one starts.
+    Done { consumed: usize, outcome: Outcome<'b> },
     /// The bytes are not such a response.
     Malformed(Malformed),
 }

@@ -8,22 +8,16 @@ const LONGEST_LINE: usize = 64 * 1024;
 
 /// The protocol of requests and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Dialect {
     /// Every line is a request, and `ok` is the answer.
     Lines,
     /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`. The binary
     /// protocol and RESP are answered in the same way.
-    Memcached {
-        /// The value that every key has.
-        value: Vec<u8>,
-    },
-    /// HTTP/1.1, and HTTP/2 without TLS: every request is answered with status 200 and this.
-    Http {
-        /// The head of an answer, but for the empty line.
-        head: Vec<u8>,
-        /// The body, left out for `HEAD`.
-        body: Vec<u8>,
-    },
+    Memcached { value: Vec<u8> },
+    /// HTTP/1.1, and HTTP/2 without TLS: every request is answered with status 200 and this head, but for the empty line, and this
+    /// body, which is left out for `HEAD`.
+    Http { head: Vec<u8>, body: Vec<u8> },
 }
 
 /// The answer to input other than HTTP.

@@ -10,18 +10,12 @@ use crate::null::{Dialect, datagram};
 
 /// How long a request takes.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Service {
     /// No time: every receive is answered within the same turn, stalls are not looked at.
     Instant,
-    /// A drawn time each, one request after the other.
-    Queue {
-        /// The distribution of the service time.
-        time: Gap,
-        /// When the server stalls.
-        stalls: Stalls,
-        /// The seed of the draws.
-        seed: u64,
-    },
+    /// A time each, drawn with this seed, one request after the other; and when the server stalls.
+    Queue { time: Gap, stalls: Stalls, seed: u64 },
 }
 
 /// A request in the queue, its end already known.

@@ -38,21 +38,14 @@ struct PayloadPlace {
 
 /// The effect of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is its name")]
 pub enum Arrived<'b> {
-    /// More must come.
-    Partial {
-        /// Whether one with a higher number had arrived before it: the network changed their order.
-        late: bool,
-    },
+    /// More must come. `late`: one with a higher number had arrived before it, so the network changed their order.
+    Partial { late: bool },
     /// Already received; dropped without looking at its content.
     Duplicate,
     /// It was the last that was missing.
-    Whole {
-        /// The reply.
-        reply: &'b [u8],
-        /// As of [`Arrived::Partial`].
-        late: bool,
-    },
+    Whole { reply: &'b [u8], late: bool },
     /// It cannot belong to this reply.
     Broken(Defect),
 }
