@@ -197,12 +197,16 @@ impl Video {
     /// How long a chunk lasts, and the default of its time-out, at real speed. Source: CloudSuite's request generator.
     const CHUNK: Nanos = Nanos::from_secs(10);
 
+    /// A chunk that is incomplete this long after it could be requested is a miss.
+    pub fn timeout(&self) -> Nanos {
+        self.chunk_timeout.unwrap_or(Nanos(Video::CHUNK.0 / u64::from(self.speed.max(1))))
+    }
+
     /// The longest that a chunk may take: this long after a window the result of its last chunk is known.
     pub fn longest_chunk(&self) -> Nanos {
-        let timeout = self.chunk_timeout.unwrap_or(Nanos(Video::CHUNK.0 / u64::from(self.speed.max(1))));
         match self.late {
-            Late::Keep => Nanos(timeout.0.saturating_mul(Video::GIVE_UP)),
-            Late::Kill => timeout,
+            Late::Keep => Nanos(self.timeout().0.saturating_mul(Video::GIVE_UP)),
+            Late::Kill => self.timeout(),
         }
     }
 

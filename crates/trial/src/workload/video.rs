@@ -22,7 +22,6 @@ use crate::workload::{Reach, Run, plan_sessions, urls};
 
 /// Sessions of viewers.
 pub(super) struct Offered {
-    options: workload::Video,
     /// `None` for a playlist that was not fetched.
     config: Option<VideoConfig>,
 }
@@ -32,17 +31,17 @@ pub(super) struct Offered {
 /// Errors: parameters that contradict each other; a playlist that cannot be fetched or played.
 pub(super) fn offered(options: &workload::Video, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
     let listing = reach.map(|reach| listing(options, reach)).transpose()?.flatten();
-    let config = config::config(options, spec, urls(reach), listing)?;
-    Ok(Offered { options: options.clone(), config })
+    Ok(Offered { config: config::config(options, spec, urls(reach), listing)? })
 }
 
 impl super::Offered for Offered {
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
         let config = self.config.as_mut().context("the playlist was not fetched")?;
-        let most = most_here(task, self.options.max_sessions, plan.endpoints.len())?;
+        let options = &config.options;
+        let most = most_here(task, options.max_sessions, plan.endpoints.len())?;
         let far =
             plan.endpoints.iter().map(|endpoint| &endpoint.address).find(|address| !is_loopback(address));
-        if let (Bandwidth::Pace, Some(address)) = (self.options.bandwidth, far) {
+        if let (Bandwidth::Pace, Some(address)) = (options.bandwidth, far) {
             bail!(
                 "--bandwidth pace: its clients come from addresses of loopback (127.77.0.0/16), which do not lead to {address}; use \
                  a server on 127.0.0.1, or --bandwidth read"
@@ -51,7 +50,7 @@ impl super::Offered for Offered {
         // A viewer requests chunks one after the other.
         plan_sessions(plan, most);
         // Long enough to know the outcome of each chunk, and the length of a stall that it ended.
-        plan.drain = plan.drain.max(config.drain());
+        plan.drain = plan.drain.max(options.longest_chunk());
         if let Load::Open { rate, .. } = &plan.load {
             config.viewers_per_s = rate.rps();
         }
@@ -60,7 +59,7 @@ impl super::Offered for Offered {
 
     fn resolve(&self, workload: &mut Workload) {
         let (Some(config), Workload::Video(options)) = (&self.config, workload) else { return };
-        options.chunk_timeout = Some(config.chunk_timeout);
+        options.chunk_timeout = Some(config.options.timeout());
         if let Ok(catalog) = config::catalog(options) {
             (options.videos, options.videos_seed) = (*catalog.description(), catalog.seed());
         }
@@ -70,7 +69,7 @@ impl super::Offered for Offered {
         let (task, config) = (run.reach.task, self.config.as_ref().context("the playlist was not fetched")?);
         let known = Arc::new(Known::new(config)?);
         run.server_version = probe(run.reach, config)?;
-        let refused = self.too_many(run, config, &known);
+        let refused = too_many(run, config, &known);
         let of_thread = |thread| {
             let seat = task.seat(thread);
             Video::new(&known, (seat.thread, seat.threads)).expect("the configuration was checked")
@@ -83,16 +82,15 @@ impl super::Offered for Offered {
     }
 }
 
-impl Offered {
-    /// Why this process cannot generate the load. Such a trial is invalid without being run, so that
-    /// a search continues with a lower rate.
-    fn too_many(&self, run: &Run<'_>, config: &VideoConfig, known: &Known) -> Option<Invalid> {
-        let here = known.mean_live() / f64::from(run.reach.task.share.1);
-        let detail = refusal(here, run.generator.plan.sessions?, self.options.max_sessions.is_some())?;
-        let rate = config.viewers_per_s;
-        let detail = format!("{rate} viewers a second are {here:.0} at a time here, {detail}");
-        Some(Invalid { reason: Reason::RateMissed, detail })
-    }
+/// Why this process cannot generate the load. Such a trial is invalid without being run, so that a search continues
+/// with a lower rate.
+fn too_many(run: &Run<'_>, config: &VideoConfig, known: &Known) -> Option<Invalid> {
+    let here = known.mean_live() / f64::from(run.reach.task.share.1);
+    let asked = config.options.max_sessions.is_some();
+    let detail = refusal(here, run.generator.plan.sessions?, asked)?;
+    let rate = config.viewers_per_s;
+    let detail = format!("{rate} viewers a second are {here:.0} at a time here, {detail}");
+    Some(Invalid { reason: Reason::RateMissed, detail })
 }
 
 /// The listing of the playlist to play; `None` if the workload has no playlist.

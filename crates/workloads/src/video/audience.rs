@@ -68,16 +68,16 @@ impl Audience {
     /// Errors: a configuration that cannot be.
     pub fn new(config: &VideoConfig, thread: u32, threads: u32) -> Result<Audience, ParseError> {
         config.check()?;
-        let sampler = KeySampler::new(config.popularity, config.library.videos())?;
+        let sampler = KeySampler::new(config.options.popularity, config.library.videos())?;
         Ok(Audience {
             popularity: sampler.scattered(config.library.scatter()).shared(thread, threads),
             library: config.library.clone(),
-            mix: config.mix,
-            abandon: config.abandon,
+            mix: config.options.mix,
+            abandon: config.options.abandon,
             servers: config.urls.len().max(1),
             streams: Streams::new(config.seed),
             pace: Pace::new(config),
-            bandwidth: config.bandwidth,
+            bandwidth: config.options.bandwidth,
         })
     }
 

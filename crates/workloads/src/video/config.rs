@@ -1,40 +1,20 @@
-use dist::{KeySampler, Popularity};
+use dist::KeySampler;
 use proto_http::Url;
-use spec::workload::{Abandon, Bandwidth, ClientMix, Header, Late, Pacing, Verify};
+use spec::workload::{ClientMix, Verify};
 use units::{Nanos, ParseError};
 
 use crate::video::classes::SHARES;
 use crate::video::library::{Library, Videos};
 
-/// Every parameter of the video workload, as recorded in a result.
+/// Every parameter of the video workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoConfig {
     /// The servers' URLs; videos are requested below them. Empty until known.
     pub urls: Vec<Url>,
-    /// Further header fields of the requests.
-    pub headers: Vec<Header>,
     /// The videos.
     pub library: Library,
-    /// How often each video is watched.
-    pub popularity: Popularity,
-    /// Which clients watch in which quality.
-    pub mix: ClientMix,
-    /// How the bandwidth of clients is kept.
-    pub bandwidth: Bandwidth,
-    /// Chunks requested at once. Bounds: at least 1.
-    pub ahead: u32,
-    /// A chunk that is incomplete this long after it could be requested is a miss. Units: time of a viewer.
-    pub chunk_timeout: Nanos,
-    /// The reaction to a chunk that is late or fails.
-    pub late: Late,
-    /// Whether viewers leave while they wait for the start.
-    pub abandon: Abandon,
-    /// Chunks that must be there before a video plays.
-    pub resume_with: u32,
-    /// When chunks are requested.
-    pub pacing: Pacing,
-    /// The checks of each answer.
-    pub verify: Verify,
+    /// The options; those that say which videos there are have made the library.
+    pub options: spec::workload::Video,
     /// Viewers who arrive per second, which determines how many are present when the load begins.
     pub viewers_per_s: f64,
     /// The time in which arrivals are recorded.
@@ -44,30 +24,17 @@ pub struct VideoConfig {
 }
 
 impl VideoConfig {
-    /// The shortest drain in which work due in the window is followed to its end: a chunk that fell due at its last
-    /// moment may take this long, and so may a stall that it ends. It ends earlier if nothing is under way.
-    pub fn drain(&self) -> Nanos {
-        self.give_up()
-    }
-
-    /// The time-out of an answer, from the sending of its request.
-    pub fn give_up(&self) -> Nanos {
-        match self.late {
-            Late::Keep => Nanos(self.chunk_timeout.0.saturating_mul(spec::workload::Video::GIVE_UP)),
-            Late::Kill => self.chunk_timeout,
-        }
-    }
-
     /// Checks that the parameters go together.
     ///
     /// Errors: shares for qualities that do not exist; checksums for unknown contents; a time-out of 0.
     pub fn check(&self) -> Result<(), ParseError> {
-        KeySampler::new(self.popularity, self.library.videos())?;
+        let options = &self.options;
+        KeySampler::new(options.popularity, self.library.videos())?;
         let rungs = self.library.rungs();
-        if self.mix == ClientMix::CloudSuite && rungs.len() != SHARES.len() {
+        if options.mix == ClientMix::CloudSuite && rungs.len() != SHARES.len() {
             return Err(ParseError {
                 what: "mix of clients",
-                given: self.mix.to_string(),
+                given: options.mix.to_string(),
                 problem: format!(
                     "it has shares for {} qualities, and there are {}",
                     SHARES.len(),
@@ -76,15 +43,15 @@ impl VideoConfig {
                 hint: "use --mix table-1, which takes the best that each client's bandwidth carries",
             });
         }
-        if self.verify == Verify::Checksum && matches!(self.library.source(), Videos::Listed(_)) {
+        if options.verify == Some(Verify::Checksum) && matches!(self.library.source(), Videos::Listed(_)) {
             return Err(ParseError {
                 what: "check of answers",
-                given: self.verify.to_string(),
+                given: Verify::Checksum.to_string(),
                 problem: "the content of another server's segments is not known".into(),
                 hint: "use --verify length, or none",
             });
         }
-        if let Some(header) = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case("range")) {
+        if let Some(header) = options.header.iter().find(|header| header.name.eq_ignore_ascii_case("range")) {
             return Err(ParseError {
                 what: "header field",
                 given: header.to_string(),
@@ -92,10 +59,10 @@ impl VideoConfig {
                 hint: "leave it out",
             });
         }
-        if self.chunk_timeout == Nanos::ZERO {
+        if options.timeout() == Nanos::ZERO {
             return Err(ParseError {
                 what: "time-out of chunks",
-                given: self.chunk_timeout.to_string(),
+                given: Nanos::ZERO.to_string(),
                 problem: "every chunk would be a miss".into(),
                 hint: "use --chunk-timeout 10s, or leave it out",
             });
@@ -118,7 +85,7 @@ pub(in crate::video) mod tests {
     use std::sync::Arc;
 
     use datasets::videos::Catalog;
-    use spec::workload::Delivery;
+    use spec::workload::{Bandwidth, Delivery};
 
     use super::*;
     use crate::video::playlist::Loader;
@@ -128,22 +95,21 @@ pub(in crate::video) mod tests {
         let catalog = Catalog::new(&"40x1/160".parse().unwrap(), 1).unwrap();
         VideoConfig {
             urls: vec!["http://10.0.0.1:8080/v/".parse().unwrap()],
-            headers: Vec::new(),
             library: Library::new(Videos::Set(catalog, Delivery::Ranges), 10),
-            popularity: Popularity::zipf(0.8).unwrap(),
-            mix: ClientMix::Table1,
-            bandwidth: Bandwidth::Off,
-            ahead: 3,
-            chunk_timeout: Nanos::from_secs(1),
-            late: Late::Keep,
-            abandon: Abandon::Off,
-            resume_with: 1,
-            pacing: Pacing::Open,
-            verify: Verify::Length,
+            options: spec::workload::Video { bandwidth: Bandwidth::Off, speed: 10, ..Default::default() },
             viewers_per_s: 10.0,
             window: Nanos::from_secs(10),
             seed: 5,
         }
+    }
+
+    /// The configuration with other options.
+    pub(in crate::video) fn with(
+        mut config: VideoConfig,
+        change: impl FnOnce(&mut spec::workload::Video),
+    ) -> VideoConfig {
+        change(&mut config.options);
+        config
     }
 
     /// A video of another server in one quality.
@@ -170,24 +136,19 @@ pub(in crate::video) mod tests {
             }
         };
         check(|_| (), None);
-        check(|config| config.verify = Verify::Checksum, None);
-        check(|config| config.mix = ClientMix::CloudSuite, None);
+        check(|config| config.options.verify = Some(Verify::Checksum), None);
+        check(|config| config.options.mix = ClientMix::CloudSuite, None);
         check(|config| config.library = listed(), None);
-        let mixed =
-            |config: &mut VideoConfig| (config.library, config.mix) = (listed(), ClientMix::CloudSuite);
+        let mixed = |config: &mut VideoConfig| {
+            (config.library, config.options.mix) = (listed(), ClientMix::CloudSuite);
+        };
         check(mixed, Some("shares for 4 qualities, and there are 1"));
-        let unknown =
-            |config: &mut VideoConfig| (config.library, config.verify) = (listed(), Verify::Checksum);
+        let unknown = |config: &mut VideoConfig| {
+            (config.library, config.options.verify) = (listed(), Some(Verify::Checksum));
+        };
         check(unknown, Some("content of another server's segments"));
-        check(|config| config.chunk_timeout = Nanos::ZERO, Some("every chunk would be a miss"));
+        let timeout = |config: &mut VideoConfig| config.options.chunk_timeout = Some(Nanos::ZERO);
+        check(timeout, Some("every chunk would be a miss"));
         check(|config| config.urls = vec!["http://h/a?b".parse().unwrap()], Some("ends in a query"));
-    }
-
-    #[test]
-    fn a_late_chunk_is_waited_for_or_given_up() {
-        let mut config = config();
-        assert_eq!(config.give_up(), Nanos::from_secs(6));
-        config.late = Late::Kill;
-        assert_eq!(config.give_up(), Nanos::from_secs(1));
     }
 }

@@ -26,11 +26,11 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(config: &VideoConfig) -> Pace {
         Pace {
-            pacing: config.pacing,
-            ahead: config.ahead,
+            pacing: config.options.pacing,
+            ahead: config.options.ahead,
             goal: config.library.lasts(GOAL),
-            resume_with: config.resume_with,
-            bandwidth: config.bandwidth,
+            resume_with: config.options.resume_with,
+            bandwidth: config.options.bandwidth,
         }
     }
 

@@ -90,7 +90,7 @@ impl Video {
         let fastest = spec::workload::Video::FASTEST * config.library.bandwidth_scale();
         let links = || (Links::new(fastest, share), Vec::new());
         Ok(Video {
-            links: (config.bandwidth == Bandwidth::Shape).then(links),
+            links: (config.options.bandwidth == Bandwidth::Shape).then(links),
             known: Arc::clone(known),
             share,
             rules: Rules::new(config),
@@ -132,7 +132,7 @@ impl Video {
     fn asked(&mut self, job: Job) -> (Request<'_>, &mut Answers) {
         let session = &self.sessions[job.session as usize];
         let (library, of) = (&self.rules.library, session.viewer.watched);
-        let (ask, verify) = (session.ask(library), self.known.config.verify);
+        let (ask, verify) = (session.ask(library), self.known.config.options.verify.unwrap_or_default());
         (Request { library, of, ask, verify }, &mut self.counts.answers)
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn templates(config: &VideoConfig) -> Vec<Template> {
     let template = |url: &proto_http::Url| {
         // Playlists name paths from the root on.
         let prefix = if listed { "" } else { url.path.trim_end_matches('/') };
-        Template::new(&Method::get(), &url.host_field(), prefix, &config.headers, None)
+        Template::new(&Method::get(), &url.host_field(), prefix, &config.options.header, None)
     };
     config.urls.iter().map(template).collect()
 }
@@ -170,7 +170,7 @@ impl Workload for Video {
     }
 
     fn timeout(&self, _: usize) -> Option<Nanos> {
-        Some(self.known.config.give_up())
+        Some(self.rules.give_up)
     }
 
     fn draw(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
@@ -195,7 +195,7 @@ impl Workload for Video {
     }
 
     fn route(&self, job: &Job) -> Route {
-        match self.known.config.bandwidth {
+        match self.known.config.options.bandwidth {
             Bandwidth::Off => Route::default(),
             Bandwidth::Read => {
                 let rate = read_rate(&self.sessions[job.session as usize].viewer);
@@ -249,7 +249,7 @@ impl Workload for Video {
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {
-        self.counts_at_the_end().list(self.known.config.verify != Verify::None)
+        self.counts_at_the_end().list(self.known.config.options.verify != Some(Verify::None))
     }
 
     fn distributions(&self) -> Vec<Distribution> {

@@ -20,7 +20,7 @@ pub const GOOD_START: Nanos = Nanos::from_secs(2);
 pub(super) struct Rules {
     pub(super) library: Library,
     chunk_timeout: Nanos,
-    give_up: Nanos,
+    pub(super) give_up: Nanos,
     late: Late,
     pace: Pace,
     resume_with: u32,
@@ -68,11 +68,11 @@ impl Rules {
     pub(super) fn new(config: &VideoConfig) -> Rules {
         let library = config.library.clone();
         Rules {
-            chunk_timeout: config.chunk_timeout,
-            give_up: config.give_up(),
-            late: config.late,
+            chunk_timeout: config.options.timeout(),
+            give_up: config.options.longest_chunk(),
+            late: config.options.late,
             pace: Pace::new(config),
-            resume_with: config.resume_with,
+            resume_with: config.options.resume_with,
             good_start: library.lasts(GOOD_START),
             library,
         }

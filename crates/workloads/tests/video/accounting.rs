@@ -21,16 +21,16 @@ fn every_chunk_that_was_due_is_accounted_for() {
         let random = &mut Streams::new(seed).stream(Purpose::Other(44), 0);
         let mut setup = Setup::new(random.random_range(2.0..30.0), seed);
         setup.deliver(one(random, &[Delivery::Ranges, Delivery::Ranges, Delivery::Hls]));
-        let config = &mut setup.config;
-        config.mix = one(random, &[ClientMix::Table1, ClientMix::CloudSuite]);
-        config.bandwidth = one(random, &[Bandwidth::Off, Bandwidth::Read]);
-        config.late = one(random, &[Late::Keep, Late::Kill]);
-        config.pacing = one(random, &[Pacing::Open, Pacing::Closed, Pacing::Player]);
-        config.abandon = one(random, &[Abandon::Off, Abandon::Imc12]);
-        config.verify = one(random, &[Verify::None, Verify::Length, Verify::Checksum]);
-        config.resume_with = random.random_range(1..=3);
-        config.ahead = random.random_range(1..=4);
-        config.chunk_timeout = Nanos::from_millis(random.random_range(200..2_000));
+        let options = &mut setup.config.options;
+        options.mix = one(random, &[ClientMix::Table1, ClientMix::CloudSuite]);
+        options.bandwidth = one(random, &[Bandwidth::Off, Bandwidth::Read]);
+        options.late = one(random, &[Late::Keep, Late::Kill]);
+        options.pacing = one(random, &[Pacing::Open, Pacing::Closed, Pacing::Player]);
+        options.abandon = one(random, &[Abandon::Off, Abandon::Imc12]);
+        options.verify = Some(one(random, &[Verify::None, Verify::Length, Verify::Checksum]));
+        options.resume_with = random.random_range(1..=3);
+        options.ahead = random.random_range(1..=4);
+        options.chunk_timeout = Some(Nanos::from_millis(random.random_range(200..2_000)));
         setup.faults = one(
             random,
             &[
@@ -96,7 +96,7 @@ fn kinds_of_errors_are_of_the_requests_of_the_window() {
 fn a_chunk_that_trickles_is_a_miss_and_a_killed_session_loses_the_rest() {
     let run = |late: Late| {
         let mut setup = Setup::new(10.0, 660);
-        setup.config.late = late;
+        setup.config.options.late = late;
         // 5 KiB take 2.5 s at that rate, beyond the time-out of 1 s and within six of them.
         setup.faults = "trickle:50:2KiB".into();
         let recording = setup.run();
@@ -117,7 +117,7 @@ fn a_chunk_that_trickles_is_a_miss_and_a_killed_session_loses_the_rest() {
 fn clients_of_little_bandwidth_start_later_and_miss_nothing_that_fits() {
     let run = |bandwidth: Bandwidth, mix: ClientMix| {
         let mut setup = Setup::new(10.0, 670);
-        (setup.config.bandwidth, setup.config.mix) = (bandwidth, mix);
+        (setup.config.options.bandwidth, setup.config.options.mix) = (bandwidth, mix);
         let recording = setup.run();
         assert_accounted(&recording);
         recording

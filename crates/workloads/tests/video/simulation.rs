@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use dist::{Popularity, Process};
+use dist::Process;
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use reactor::Address;
 use reference_servers::Stalls;
 use reference_servers::video::{Limits, ServerCounters, VideoServer};
-use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
+use spec::workload::{self, Bandwidth, Delivery};
 use units::{Nanos, Rate};
 use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
 
@@ -34,18 +34,13 @@ impl Setup {
         let rate = Rate::new(viewers_per_s).unwrap();
         let config = VideoConfig {
             urls: vec!["http://10.0.0.1:80".parse().unwrap()],
-            headers: Vec::new(),
             library,
-            popularity: Popularity::zipf(0.8).unwrap(),
-            mix: ClientMix::Table1,
-            bandwidth: Bandwidth::Off,
-            ahead: 3,
-            chunk_timeout: Nanos::from_secs(1),
-            late: Late::Keep,
-            abandon: Abandon::Off,
-            resume_with: 1,
-            pacing: Pacing::Open,
-            verify: Verify::Checksum,
+            options: workload::Video {
+                bandwidth: Bandwidth::Off,
+                verify: Some(Verify::Checksum),
+                speed: 10,
+                ..Default::default()
+            },
             viewers_per_s,
             window: Nanos::from_secs(20),
             seed,
@@ -70,7 +65,7 @@ impl Setup {
                 warmup: Nanos::ZERO,
                 window: Nanos::from_secs(20),
                 // As a trial has it.
-                drain: config.drain(),
+                drain: config.options.longest_chunk(),
                 timeout: Nanos::from_secs(10),
             },
             config,

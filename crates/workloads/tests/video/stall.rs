@@ -74,7 +74,7 @@ fn session(
         }
         let asked = at.max(came + (before - age));
         let sent = if (from..from + span).contains(&asked) { from + span } else { asked };
-        let missed = sent - asked > config.chunk_timeout;
+        let missed = sent - asked > config.options.timeout();
         before = age + (sent - came);
         chunks.push((before, media));
         of_window += 1;
@@ -87,7 +87,7 @@ fn session(
         return;
     }
     // The chunk after the last one due in the window is not requested, so its outcome is unknown.
-    let (mut player, mut start_up) = (Player::new(config.resume_with), None);
+    let (mut player, mut start_up) = (Player::new(config.options.resume_with), None);
     for (i, &(at, media)) in chunks.iter().enumerate() {
         let seen = player.arrived(at, media, i + 1 == chunks.len());
         start_up = start_up.or(seen.start_up);
@@ -192,7 +192,7 @@ fn a_stall_over_the_end_of_the_window_is_exact() {
 #[test]
 fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
     let mut setup = Setup::new(20.0, 508);
-    setup.config.abandon = Abandon::Imc12;
+    setup.config.options.abandon = Abandon::Imc12;
     // At ten times the speed they leave between 0.2 and 1.93 s after arriving.
     let (from, span) = (ms(5_300), ms(5_000));
     setup.stalls = Stalls::once(START + from, span);
@@ -225,7 +225,7 @@ fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
 fn a_stall_is_exact_with_more_chunks_to_go_on() {
     for resume_with in [2, 3] {
         let mut setup = Setup::new(20.0, 505);
-        setup.config.resume_with = resume_with;
+        setup.config.options.resume_with = resume_with;
         let (from, span) = (ms(7_300), ms(3_700));
         setup.stalls = Stalls::once(START + from, span);
         check(&setup, from, span);
@@ -237,7 +237,7 @@ fn a_closed_loop_hides_what_it_does_not_ask_for() {
     use spec::workload::Pacing;
     let misses = |pacing: Pacing| {
         let mut setup = Setup::new(20.0, 506);
-        setup.config.pacing = pacing;
+        setup.config.options.pacing = pacing;
         setup.stalls = Stalls::once(START + ms(7_300), ms(4_300));
         let recording = setup.run();
         assert_accounted(&recording);

@@ -50,7 +50,7 @@ fn chunks_of_slow_clients_in_a_closed_loop_are_due_as_often_from_the_first_secon
         let mut seconds = [0.0; 20];
         for seed in 530..538 {
             let mut setup = Setup::new(20.0, seed);
-            (setup.config.pacing, setup.config.bandwidth) = (pacing, Bandwidth::Read);
+            (setup.config.options.pacing, setup.config.options.bandwidth) = (pacing, Bandwidth::Read);
             let recording = setup.run();
             assert_accounted(&recording);
             for (sum, tenths) in seconds.iter_mut().zip(recording.intervals.chunks(10)) {

@@ -11,21 +11,11 @@ use crate::video::simulation::{Setup, assert_accounted};
 /// The conditions of the default target that a server that takes no time misses, as written.
 fn missed(change: impl Fn(&mut Setup)) -> Vec<String> {
     let mut setup = Setup::new(20.0, 540);
-    setup.config.bandwidth = Bandwidth::Read;
+    setup.config.options.bandwidth = Bandwidth::Read;
     change(&mut setup);
-    let config = &setup.config;
-    let video = spec::workload::Video {
-        mix: config.mix,
-        bandwidth: config.bandwidth,
-        ahead: config.ahead,
-        resume_with: config.resume_with,
-        pacing: config.pacing,
-        speed: 10,
-        ..spec::workload::Video::default()
-    };
     let recording = setup.run();
     assert_accounted(&recording);
-    let target = video.usual_qos().target;
+    let target = setup.config.options.usual_qos().target;
     target.conditions().iter().filter(|one| !is_met(&recording, one)).map(ToString::to_string).collect()
 }
 
@@ -53,8 +43,8 @@ fn a_server_that_takes_no_time_meets_the_default_target() {
     for resume_with in 1..=3 {
         for (ahead, pacing) in [(3, Pacing::Open), (1, Pacing::Open), (3, Pacing::Player)] {
             let set = |setup: &mut Setup| {
-                let config = &mut setup.config;
-                (config.resume_with, config.ahead, config.pacing) = (resume_with, ahead, pacing);
+                let options = &mut setup.config.options;
+                (options.resume_with, options.ahead, options.pacing) = (resume_with, ahead, pacing);
             };
             assert_eq!(missed(set), Vec::<String>::new(), "{resume_with} to begin, {ahead} ahead, {pacing}");
         }
@@ -64,15 +54,15 @@ fn a_server_that_takes_no_time_meets_the_default_target() {
 /// Which docs/reference/video.md says, and the notes of a result.
 #[test]
 fn where_clients_themselves_are_too_slow_no_server_does() {
-    let cloudsuite = |setup: &mut Setup| setup.config.mix = ClientMix::CloudSuite;
+    let cloudsuite = |setup: &mut Setup| setup.config.options.mix = ClientMix::CloudSuite;
     assert_eq!(missed(cloudsuite).len(), 3);
     // Each pause begins when a chunk has arrived, so that playback is faster than arrival.
-    let closed = |setup: &mut Setup| setup.config.pacing = Pacing::Closed;
+    let closed = |setup: &mut Setup| setup.config.options.pacing = Pacing::Closed;
     assert_eq!(missed(closed), ["rebuffer ratio ≤ 1 %"]);
     for (mix, pacing) in [(ClientMix::CloudSuite, Pacing::Open), (ClientMix::Table1, Pacing::Closed)] {
         let unlimited = |setup: &mut Setup| {
-            let config = &mut setup.config;
-            (config.mix, config.pacing, config.bandwidth) = (mix, pacing, Bandwidth::Off);
+            let options = &mut setup.config.options;
+            (options.mix, options.pacing, options.bandwidth) = (mix, pacing, Bandwidth::Off);
         };
         assert_eq!(missed(unlimited), Vec::<String>::new(), "{mix}, {pacing}");
     }

@@ -7,7 +7,7 @@ use spec::{Form, Load, Spec, workload};
 use units::Nanos;
 use workloads::sets;
 use workloads::video::playlist::Listing;
-use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
+use workloads::video::{Catalog, Library, VideoConfig, Videos};
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet. `None` if it plays a
 /// playlist that was not fetched yet.
@@ -25,25 +25,14 @@ pub(super) fn config(
         (Some(_), Some(listing)) => Videos::Listed(listing),
         (Some(_), None) => return Ok(None),
     };
-    let library = Library::new(videos, video.speed);
     let config = VideoConfig {
         urls,
-        headers: video.header.clone(),
-        popularity: video.popularity,
-        mix: video.mix,
-        bandwidth: video.bandwidth,
-        ahead: video.ahead,
-        chunk_timeout: video.chunk_timeout.unwrap_or_else(|| library.lasts(CHUNK)),
-        late: video.late,
-        abandon: video.abandon,
-        resume_with: video.resume_with,
-        pacing: video.pacing,
-        verify: video.verify.unwrap_or_default(),
+        library: Library::new(videos, video.speed),
+        options: video.clone(),
         // Other loads set it when they are planned.
         viewers_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
         window: spec.time.window,
         seed: spec.seed,
-        library,
     };
     config.check()?;
     Ok(Some(config))
@@ -153,7 +142,7 @@ mod tests {
     fn the_time_out_is_as_long_as_a_chunk_unless_it_is_given() {
         let check = |video: Video, expect: Nanos| {
             let config = of(video).unwrap().unwrap();
-            assert_eq!((config.chunk_timeout, config.viewers_per_s), (expect, 2.0));
+            assert_eq!((config.options.timeout(), config.viewers_per_s), (expect, 2.0));
         };
         check(Video::default(), Nanos::from_secs(10));
         check(Video { speed: 20, ..Video::default() }, Nanos::from_millis(500));

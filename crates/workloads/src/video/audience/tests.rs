@@ -5,7 +5,7 @@ use stats::{ChiSquare, KolmogorovSmirnov};
 
 use super::*;
 use crate::video::classes::{CLASSES, Class, SHARES};
-use crate::video::config::tests::{config, listed};
+use crate::video::config::tests::{config, listed, with};
 use crate::video::library::Videos;
 
 /// As many draws as show a share that is wrong by a hundredth of itself.
@@ -14,7 +14,7 @@ const DRAWS: u64 = 100_000;
 fn of_set(text: &str, popularity: Popularity, mix: ClientMix) -> VideoConfig {
     let catalog = Catalog::new(&text.parse().unwrap(), 1).unwrap();
     let library = Library::new(Videos::Set(catalog, Delivery::Ranges), 1);
-    VideoConfig { library, popularity, mix, ..config() }
+    with(VideoConfig { library, ..config() }, |options| (options.popularity, options.mix) = (popularity, mix))
 }
 
 fn audience(config: &VideoConfig) -> Audience {
@@ -95,7 +95,7 @@ fn the_best_quality_that_fits_is_taken() {
         ChiSquare::test(&counts, &weights).unwrap().p_value
     });
     assert!(p > 1e-3, "{p}");
-    let limited = VideoConfig { bandwidth: Bandwidth::Read, ..config };
+    let limited = with(config, |options| options.bandwidth = Bandwidth::Read);
     assert!(viewers(&limited, 10_000).iter().all(|viewer| !viewer.hopeless), "each has what it can carry");
 }
 
@@ -107,7 +107,7 @@ fn cloudsuites_clients_take_qualities_by_their_shares() {
             viewers(&unlimited, 1_000).iter().all(|viewer| !viewer.hopeless),
             "who reads as fast as it comes can have any quality in time"
         );
-        let config = VideoConfig { bandwidth: Bandwidth::Read, ..unlimited };
+        let config = with(unlimited, |options| options.bandwidth = Bandwidth::Read);
         let p = over_seeds(&config, |viewers| {
             let mut counts = [0; 4];
             viewers.iter().for_each(|viewer| counts[viewer.watched.rung] += 1);
@@ -179,17 +179,14 @@ fn sessions_have_their_published_lengths() {
 
 #[test]
 fn viewers_leave_from_two_seconds_on() {
-    let leaving = VideoConfig {
-        abandon: Abandon::Imc12,
-        ..of_set("100x1/160", Popularity::Uniform, ClientMix::Table1)
-    };
+    let staying = of_set("100x1/160", Popularity::Uniform, ClientMix::Table1);
+    assert!(viewers(&staying, 100).iter().all(|viewer| viewer.leaves == Nanos(u64::MAX)));
+    let leaving = with(staying, |options| options.abandon = Abandon::Imc12);
     let p = over_seeds(&leaving, |viewers| {
         let at: Vec<f64> = viewers.iter().map(|viewer| viewer.leaves.as_secs_f64()).collect();
         KolmogorovSmirnov::test(&at, |s| (0.058 * (s - 2.0)).clamp(0.0, 1.0)).unwrap().p_value
     });
     assert!(p > 1e-3, "{p}");
-    let staying = VideoConfig { abandon: Abandon::Off, ..leaving };
-    assert!(viewers(&staying, 100).iter().all(|viewer| viewer.leaves == Nanos(u64::MAX)));
 }
 
 #[test]
@@ -207,7 +204,8 @@ fn servers_share_the_viewers() {
 #[test]
 fn chunks_are_due_at_the_beginning_and_then_at_equal_distances() {
     let check = |ahead: u32, pacing: Pacing, expect: [u64; 6]| {
-        let config = VideoConfig { ahead, pacing, ..of_set("5x1", Popularity::Uniform, ClientMix::Table1) };
+        let config = of_set("5x1", Popularity::Uniform, ClientMix::Table1);
+        let config = with(config, |options| (options.ahead, options.pacing) = (ahead, pacing));
         let audience = audience(&config);
         let viewer = Viewer {
             watched: Watched { video: 0, rung: 0 },

@@ -1,14 +1,15 @@
 use datasets::videos::Catalog;
 
 use super::*;
-use crate::video::config::tests::config;
+use crate::video::config::tests::{config, with};
 use crate::video::library::{Videos, Watched};
 
 /// When six chunks are requested, by a viewer whose bandwidth is twice the bit rate. Units: tenths of a second.
 fn asked(pacing: Pacing, bandwidth: Bandwidth) -> Vec<u64> {
     let catalog = Catalog::new(&"40x1/8".parse().unwrap(), 1).unwrap();
     let library = Library::new(Videos::Set(catalog, spec::workload::Delivery::Ranges), 1);
-    let config = VideoConfig { library, pacing, bandwidth, ..config() };
+    let config = VideoConfig { library, ..config() };
+    let config = with(config, |options| (options.pacing, options.bandwidth) = (pacing, bandwidth));
     let viewer = Viewer {
         watched: Watched { video: 0, rung: 0 },
         until: Nanos::from_secs(60),

@@ -3,7 +3,7 @@ use openloop::{Moments, Outcome, Step};
 use spec::workload::Delivery;
 
 use super::*;
-use crate::video::config::tests::{config, listed};
+use crate::video::config::tests::{config, listed, with};
 use crate::video::library::Library;
 
 fn video(config: &VideoConfig) -> Video {
@@ -59,12 +59,13 @@ fn golden_bytes() {
 #[test]
 fn each_request_has_the_given_fields() {
     let headers = vec!["Cookie: token=abc".parse().unwrap()];
-    let mut video = video(&VideoConfig { headers, ..hls(config()) });
+    let mut video = video(&with(hls(config()), |options| options.header = headers));
     let requests = written(&mut video, 7);
     assert!(
         requests.len() > 3 && requests.iter().all(|request| request.contains("\r\nCookie: token=abc\r\n"))
     );
-    let refused = VideoConfig { headers: vec!["range: bytes=0-9".parse().unwrap()], ..config() };
+    let headers = vec!["range: bytes=0-9".parse().unwrap()];
+    let refused = with(config(), |options| options.header = headers);
     assert!(refused.check().unwrap_err().to_string().contains("each chunk is a range of its own"));
 }
 
@@ -85,7 +86,7 @@ fn a_viewer_who_saw_nothing_by_the_end_of_the_load_counts() {
     let all = video.distributions();
     let startup = &all.iter().find(|one| one.name == "startup").unwrap().values;
     assert_eq!(
-        (startup.count(), startup.value_at(0.0) >= Some(config.give_up() - Nanos(10_000_000))),
+        (startup.count(), startup.value_at(0.0) >= Some(config.options.longest_chunk() - Nanos(10_000_000))),
         (20, true)
     );
 }
@@ -145,7 +146,7 @@ fn a_session_is_small_and_its_place_is_used_again() {
 
 #[test]
 fn a_session_that_is_dropped_leaves_its_place_and_its_link() {
-    let mut video = video(&VideoConfig { bandwidth: Bandwidth::Shape, ..config() });
+    let mut video = video(&with(config(), |options| options.bandwidth = Bandwidth::Shape));
     for seq in 0..50 {
         let mut parts = Parts::new();
         video.draw(seq, &mut parts);
@@ -165,7 +166,7 @@ fn a_session_that_is_dropped_leaves_its_place_and_its_link() {
 
 #[test]
 fn a_client_reads_at_its_bandwidth() {
-    let read = VideoConfig { bandwidth: Bandwidth::Read, ..config() };
+    let read = with(config(), |options| options.bandwidth = Bandwidth::Read);
     let (mut limited, mut parts) = (video(&read), Parts::new());
     limited.draw(1, &mut parts);
     let (_, job) = parts.pop().unwrap();

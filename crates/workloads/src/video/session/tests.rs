@@ -3,7 +3,7 @@ use openloop::Moments;
 use spec::workload::{Bandwidth, Delivery, Pacing};
 
 use super::*;
-use crate::video::config::tests::{config, listed_as};
+use crate::video::config::tests::{config, listed_as, with};
 use crate::video::library::{Videos, Watched};
 
 const fn s(n: u64) -> Nanos {
@@ -16,10 +16,10 @@ fn setup(chunks: u32, change: impl FnOnce(&mut VideoConfig)) -> (VideoConfig, Vi
     let video = (0..40).find(|video| catalog.chunks(*video) >= 30).unwrap();
     let mut config = VideoConfig {
         library: Library::new(Videos::Set(catalog, Delivery::Ranges), 1),
-        chunk_timeout: s(10),
         window: s(1_000),
         ..config()
     };
+    config.options.speed = 1;
     change(&mut config);
     let viewer = Viewer {
         watched: Watched { video, rung: 0 },
@@ -106,7 +106,7 @@ fn a_late_chunk_is_a_miss_and_stops_the_video() {
 #[test]
 fn what_follows_a_killed_session_are_misses() {
     for outcome in [Outcome::Timeout, Outcome::Error] {
-        let (config, viewer) = setup(8, |config| config.late = Late::Kill);
+        let (config, viewer) = setup(8, |config| config.options.late = Late::Kill);
         let mut does = [(s(1), GOOD); 8];
         does[4] = (s(10), outcome);
         let (steps, counts) = played(&config, viewer, &does);
@@ -117,7 +117,7 @@ fn what_follows_a_killed_session_are_misses() {
         assert_eq!(figure(&counts, "sessions_met"), (0, 1));
         assert_eq!(figure(&counts, "rebuffer_ratio"), (0, 40_000), "the viewer has left");
         // The same with --late keep loses one chunk.
-        let kept = VideoConfig { late: Late::Keep, ..config };
+        let kept = with(config, |options| options.late = Late::Keep);
         let (steps, counts) = played(&kept, viewer, &does);
         assert!(steps.iter().all(|(_, sent)| *sent));
         assert_eq!(figure(&counts, "misses"), (1, 8));
@@ -151,7 +151,7 @@ fn starts(counts: &VideoCounts) -> u64 {
 #[test]
 fn a_session_that_fails_before_its_start_counts_as_the_slowest() {
     let check = |late: Late, does: &[Does], start_up: u64| {
-        let (config, viewer) = setup(3, |config| config.late = late);
+        let (config, viewer) = setup(3, |config| config.options.late = late);
         let (_, counts) = played(&config, viewer, does);
         assert_eq!((starts(&counts), largest(&counts, "startup")), (1, Some(start_up)), "{does:?}");
         assert_eq!(figure(&counts, "sessions_met"), (0, 1));
@@ -183,7 +183,7 @@ fn what_no_server_can_answer_in_time_excuses_nothing_else() {
 
 #[test]
 fn closed_pacing_waits_for_answers() {
-    let (config, viewer) = setup(7, |config| config.pacing = Pacing::Closed);
+    let (config, viewer) = setup(7, |config| config.options.pacing = Pacing::Closed);
     let mut does = [(s(1), GOOD); 7];
     does[5].0 = s(25);
     let (steps, _) = played(&config, viewer, &does);
@@ -194,7 +194,7 @@ fn closed_pacing_waits_for_answers() {
 
 #[test]
 fn a_player_asks_when_its_buffer_has_room() {
-    let (config, viewer) = setup(8, |config| config.pacing = Pacing::Player);
+    let (config, viewer) = setup(8, |config| config.options.pacing = Pacing::Player);
     let (steps, _) = played(&config, viewer, &[(s(1), GOOD); 8]);
     let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
     // It plays from 1 on and has 10 s more with each chunk: 28 s at 3, 37 s at 4, of which 7 s must be shown first.
@@ -273,14 +273,15 @@ fn a_stall_that_nothing_ends_is_known_until_the_last_answer() {
     let counts = at_the_end(&config, viewer, &does[..3]);
     assert_eq!(figure(&counts, "stalls").0, 0);
     // The viewer whose session is lost stood still until then: from 11 s on.
-    let (config, viewer) = setup(8, |config| (config.late, config.ahead) = (Late::Kill, 1));
+    let (config, viewer) = setup(8, |config| (config.options.late, config.options.ahead) = (Late::Kill, 1));
     let (_, counts) = played(&config, viewer, &[(s(1), GOOD), (s(10), Outcome::Timeout)]);
     assert_eq!(figure(&counts, "rebuffer_ratio").0, 9_000);
 }
 
 #[test]
 fn who_has_seen_nothing_when_the_load_ends_has_waited_that_long() {
-    let (config, viewer) = setup(8, |config| (config.pacing, config.resume_with) = (Pacing::Closed, 2));
+    let (config, viewer) =
+        setup(8, |config| (config.options.pacing, config.options.resume_with) = (Pacing::Closed, 2));
     let counts = at_the_end(&config, viewer, &[(s(30), GOOD)]);
     assert_eq!((starts(&counts), largest(&counts, "startup")), (1, Some(30)));
     assert_eq!(figure(&counts, "sessions_met"), (0, 1));
@@ -290,7 +291,7 @@ fn who_has_seen_nothing_when_the_load_ends_has_waited_that_long() {
 
 #[test]
 fn who_leaves_before_any_server_could_have_shown_something_speaks_against_none() {
-    let (config, viewer) = setup(6, |config| config.bandwidth = Bandwidth::Pace);
+    let (config, viewer) = setup(6, |config| config.options.bandwidth = Bandwidth::Pace);
     let viewer = Viewer { bandwidth: 1e4, ..viewer };
     let rules = Rules::new(&config);
     let starts = rules.pace.starts(&rules.library, &viewer);
@@ -347,7 +348,7 @@ fn one_who_is_there_goes_on_where_they_would_be() {
 
 #[test]
 fn a_start_is_judged_without_what_the_own_bandwidth_takes() {
-    let (config, viewer) = setup(5, |config| config.bandwidth = Bandwidth::Read);
+    let (config, viewer) = setup(5, |config| config.options.bandwidth = Bandwidth::Read);
     // Half of its bandwidth: 5 s for a chunk.
     let viewer = Viewer { bandwidth: 2.0 * config.library.bit_rate(0), ..viewer };
     let check = |config: &VideoConfig, start: Nanos, met: u64| {
@@ -356,13 +357,13 @@ fn a_start_is_judged_without_what_the_own_bandwidth_takes() {
     };
     check(&config, s(6), 1);
     check(&config, s(8), 0);
-    let two = VideoConfig { resume_with: 2, ..config.clone() };
+    let two = with(config.clone(), |options| options.resume_with = 2);
     check(&two, s(9), 1);
-    let unlimited = VideoConfig { bandwidth: Bandwidth::Off, ..config };
+    let unlimited = with(config, |options| options.bandwidth = Bandwidth::Off);
     check(&unlimited, s(3), 0);
     check(&unlimited, s(2), 1);
     // The second chunk is due at 10 s and comes at once.
-    let later = VideoConfig { resume_with: 2, ahead: 1, ..unlimited };
+    let later = with(unlimited, |options| (options.resume_with, options.ahead) = (2, 1));
     check(&later, s(1), 1);
     check(&later, s(13), 0);
 }
@@ -374,7 +375,7 @@ fn a_header_is_requested_before_the_segment_that_needs_it() {
     let text = format!("#EXTM3U\n{}{segments}{}{segments}#EXT-X-ENDLIST\n", map("h"), map("i"));
     let run = |pacing: Pacing, takes: Nanos| {
         let (config, viewer) = setup(7, |config| {
-            (config.library, config.pacing) = (listed_as(&text), pacing);
+            (config.library, config.options.pacing) = (listed_as(&text), pacing);
         });
         let viewer = Viewer { watched: Watched { video: 0, rung: 0 }, ..viewer };
         let (steps, counts) = played(&config, viewer, &[(takes, GOOD); 10]);
