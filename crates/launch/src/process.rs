@@ -25,6 +25,9 @@ const STDERR_LINES: usize = 20;
 const KILL_WAIT: Duration = Duration::from_secs(5);
 /// How long the last words of a process that has ended are waited for: they are in the pipe already.
 pub(crate) const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
+/// How long each line of a process that has ended is waited for if all count: the thread that reads the pipe may have no
+/// processor.
+const REST_WAIT: Duration = Duration::from_secs(10);
 
 const NOT_FOUND_HINT: &str = "check the path, or that its folder is in PATH";
 
@@ -97,7 +100,7 @@ impl Process {
 
     /// The lines of its standard output that were not taken, once it has ended.
     pub fn rest(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.next_line(LAST_WORDS_WAIT)).collect()
+        std::iter::from_fn(|| self.next_line(REST_WAIT)).collect()
     }
 
     /// The specification that it was started with.
