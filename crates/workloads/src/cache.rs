@@ -28,7 +28,7 @@ mod wire;
 
 pub use check::{ConfigError, KEYS_IN_CLUSTER_MAX, KEYS_ON_MISS_MAX, KEYS_PER_GET_MAX};
 pub use cluster::{Cluster, Server};
-pub use config::{CacheConfig, Listed};
+pub use config::CacheConfig;
 pub use control::{Connect, Control, ControlError, Dialect, PATIENCE, Stream, stream};
 pub use holdings::Holdings;
 pub use items::{Items, Kind};

@@ -12,12 +12,12 @@ use openloop::{Plan, Recording};
 use reactor::Address;
 use replay::Select;
 use results::{Invalid, Reason};
-use spec::workload::{Digits, Placement, Protocol, Replay, Verify};
+use spec::workload::{Digits, Placement, Protocol, Replay};
 use spec::{Spec, Workload, workload};
 use units::Rate;
 use workloads::cache::{
-    Cache, CacheConfig, Cluster, DataSet, Dialect, FILLED, FillPolicy, Items, Listed, Login, Preparation,
-    Server, prepare,
+    Cache, CacheConfig, Cluster, DataSet, Dialect, FILLED, FillPolicy, Items, Login, Preparation, Server,
+    prepare,
 };
 
 use crate::noise::Watch;
@@ -26,7 +26,6 @@ use crate::tls::{TlsClient, control};
 use crate::workload::{Reach, Run};
 
 pub(super) struct Offered {
-    options: workload::Cache,
     config: CacheConfig,
 }
 
@@ -34,14 +33,14 @@ pub(super) struct Offered {
 ///
 /// Errors: parameters that contradict each other; a data set that cannot be read.
 pub(super) fn offered(options: &workload::Cache, spec: &Spec, reach: Option<Reach<'_>>) -> Result<Offered> {
-    let config = config(options, spec, reach.map(|reach| reach.task.names.clone()))?;
-    Ok(Offered { options: options.clone(), config })
+    Ok(Offered { config: config(options, spec, reach.map(|reach| reach.task.names.clone()))? })
 }
 
 impl super::Offered for Offered {
     fn replaced(&self, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
-        match self.options.placement {
-            Placement::Partitions => partitions(&self.options, task, tls).map(Some),
+        let options = &self.config.options;
+        match options.placement {
+            Placement::Partitions => partitions(options, task, tls).map(Some),
             Placement::Cluster => nodes(&self.config, task, tls).map(Some),
             Placement::Replicated | Placement::Ketama | Placement::Modulo => Ok(None),
         }
@@ -56,13 +55,13 @@ impl super::Offered for Offered {
                 header.name
             );
         }
-        let speed = speed(replay, &self.options.replay, rate);
+        let speed = speed(replay, &self.config.options.replay, rate);
         let replay: Arc<dyn dist::Recorded> = Arc::clone(replay) as _;
         Ok(Some(Arrivals::replay(replay, speed)))
     }
 
     fn plan(&mut self, task: &Task, plan: &mut Plan) -> Result<()> {
-        if self.options.placement == Placement::Partitions {
+        if self.config.options.placement == Placement::Partitions {
             divide(plan, task.spec.generator.threads() as usize);
         }
         Ok(())
@@ -70,20 +69,20 @@ impl super::Offered for Offered {
 
     fn resolve(&self, workload: &mut Workload) {
         if let Workload::Cache(options) = workload {
-            (options.keys, options.protocol) = (self.config.keys, self.config.protocol);
+            (options.keys, options.protocol) = (self.config.options.keys, self.config.options.protocol);
         }
     }
 
     fn datagram_ports(&self, servers: &[Address]) -> Result<Vec<Address>> {
-        if self.config.udp { datagram_ports(servers) } else { Ok(Vec::new()) }
+        if self.config.options.udp { datagram_ports(servers) } else { Ok(Vec::new()) }
     }
 
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)> {
         // The requests of a trace fill the cache themselves.
-        let policy = if self.config.replay.is_some() { FillPolicy::Never } else { self.options.fill };
+        let policy = if self.config.replay.is_some() { FillPolicy::Never } else { self.config.options.fill };
         let (Reach { task, tls, .. }, config) = (run.reach, &self.config);
         let items = Arc::new(Items::new(config));
-        let (data_set, version) = fill(self.options.yes, policy, task, config, &items, tls)?;
+        let (data_set, version) = fill(policy, task, config, &items, tls)?;
         if !data_set.is_complete() && policy != FillPolicy::Never {
             run.others.push(incomplete(&data_set));
         }
@@ -91,7 +90,7 @@ impl super::Offered for Offered {
             run.counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
         }
         run.counters.extend(items_held(&data_set));
-        if config.verify && data_set.wrong > 0 {
+        if config.verifies() && data_set.wrong > 0 {
             run.others.push(wrong_at_start(&data_set));
         }
         if task.share.1 > 1 {
@@ -114,36 +113,34 @@ impl super::Offered for Offered {
 ///
 /// Errors: parameters that contradict each other; a data set that cannot be read.
 fn config(cache: &workload::Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
-    let default = CacheConfig::default();
-    let data_set = listed(cache)?;
+    let population = listed(cache)?;
     let replay = recorded(&cache.replay)?;
     let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate) } else { None };
     // A trace without times tells no speed.
     let timed = replay.as_ref().filter(|replay| replay.requests().header().is_timed);
-    let config = CacheConfig {
-        replay_speed: timed.map_or(1.0, |replay| speed(replay, &cache.replay, rate)),
-        keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
-        key_prefix: cache.key_prefix.clone(),
+    let mut options = cache.clone();
+    if let Some(population) = &population {
+        options.keys = population.items();
+    }
+    if replay.is_some() {
         // The numbers of a trace's keys have 64 bits, which decimal digits would make longer than most keys are.
-        key_digits: if replay.is_some() { Digits::Base62 } else { cache.key_digits },
+        options.key_digits = Digits::Base62;
+    }
+    if options.protocol == Protocol::Auto && servers.is_some() {
+        options.protocol = Protocol::Ascii;
+    }
+    let mut config = CacheConfig {
+        options,
+        population,
+        replay_speed: timed.map_or(1.0, |replay| speed(replay, &cache.replay, rate)),
         replay,
-        key_size: cache.key_size.clone(),
-        value_size: cache.value_size.clone(),
-        data_set,
-        popularity: cache.popularity,
-        mix: cache.mix.clone(),
-        protocol: match (cache.protocol, &servers) {
-            (Protocol::Auto, Some(_)) => Protocol::Ascii,
-            (protocol, _) => protocol,
-        },
         login: cache.auth_file.as_deref().map(login).transpose()?,
-        expiry: cache.expiry.clone(),
-        on_miss: cache.on_miss,
-        verify: cache.verify.is_some_and(|verify| verify != Verify::None),
-        udp: cache.udp,
-        cluster: servers.map_or(default.cluster, |servers| Cluster { servers, placement: cache.placement }),
         seed: spec.seed,
+        ..CacheConfig::default()
     };
+    if let Some(servers) = servers {
+        config.cluster = Cluster { servers, placement: cache.placement };
+    }
     config.check()?;
     Ok(config)
 }
@@ -178,11 +175,10 @@ fn login(file: &Path) -> Result<Login> {
     })
 }
 
-fn listed(cache: &workload::Cache) -> Result<Option<Listed>> {
+fn listed(cache: &workload::Cache) -> Result<Option<Arc<Population>>> {
     let Some(name) = &cache.data_set else { return Ok(None) };
     let set = if name == "twitter" { twitter_like() } else { read(name)? };
-    let population = Arc::new(Population::new(&set, cache.scale)?);
-    Ok(Some(Listed { name: name.clone(), population }))
+    Ok(Some(Arc::new(Population::new(&set, cache.scale)?)))
 }
 
 /// Reads a data set from a file.
@@ -202,7 +198,6 @@ pub fn read(file: &str) -> Result<dist::DataSet> {
 /// Errors: a server that cannot be reached or refuses to store; one with others' items that a load that stores would put at
 /// risk, unless that is agreed to.
 fn fill(
-    agreed: bool,
     policy: FillPolicy,
     task: &Task,
     config: &CacheConfig,
@@ -220,7 +215,7 @@ fn fill(
         },
         threads: 2,
         policy,
-        agreed,
+        agreed: config.options.yes,
         seed: task.spec.seed,
         progress: &|_| {},
     };

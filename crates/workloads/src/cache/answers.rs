@@ -22,7 +22,7 @@ impl Workload for Cache {
     }
 
     fn follow_ups(&self) -> usize {
-        usize::from(self.config.on_miss == OnMiss::Set)
+        usize::from(self.config.options.on_miss == OnMiss::Set)
     }
 
     #[inline]
@@ -43,7 +43,7 @@ impl Workload for Cache {
 
     #[inline]
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
-        if self.config.protocol == Protocol::Resp {
+        if self.config.options.protocol == Protocol::Resp {
             return self.reply(job, wire, bytes);
         }
         if job.step == Step::SetAllMissing {
@@ -142,7 +142,7 @@ impl Cache {
     #[inline]
     fn expect(&self, job: &Job) -> Expect {
         let keys = u32::from(job.keys);
-        if self.config.protocol == Protocol::Meta {
+        if self.config.options.protocol == Protocol::Meta {
             return if job.step == Step::MultiGet { Expect::MetaValues { keys } } else { Expect::Meta };
         }
         match job.step {
@@ -246,7 +246,7 @@ impl Cache {
                 self.counts.hits += 1;
                 Parsed::done(used, self.check(job.n, value))
             }
-            Answer::Missing if self.config.on_miss == OnMiss::Set => {
+            Answer::Missing if self.config.options.on_miss == OnMiss::Set => {
                 self.then_set(used, Job { step: Step::SetMissing, ..*job })
             }
             Answer::Missing => Parsed::done(used, Ok(())),
@@ -288,7 +288,7 @@ impl Cache {
         let (asked, hits) = (job.extra, u64::from(values.hits()));
         self.counts.gets += asked;
         self.counts.hits += hits;
-        let stores = self.config.on_miss == OnMiss::Set && hits < asked;
+        let stores = self.config.options.on_miss == OnMiss::Set && hits < asked;
         if !self.items.is_verified() && !stores {
             return Parsed::done(used, Ok(()));
         }
@@ -382,7 +382,8 @@ impl Cache {
     /// Reads the answers to the sets of a [`Step::SetAllMissing`], as many as it has bits.
     fn answers(&mut self, job: &Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
         let wanted = job.extra.count_ones();
-        let expect = if self.config.protocol == Protocol::Meta { Expect::Meta } else { Expect::Stored };
+        let expect =
+            if self.config.options.protocol == Protocol::Meta { Expect::Meta } else { Expect::Stored };
         while wire.answers < wanted {
             match wire.parser.parse(expect, &bytes[wire.offset..]) {
                 Parse::NeedMore { .. } => return Parsed::Partial,

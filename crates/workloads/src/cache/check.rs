@@ -1,6 +1,7 @@
 use dist::KeySampler;
 use proto_memcache::client::udp;
 use proto_memcache::limits;
+use spec::workload;
 use thiserror::Error;
 use units::ParseError;
 
@@ -40,10 +41,6 @@ pub enum ConfigError {
     )]
     NothingOverUdp { mix: String },
     #[error(
-        "the data set {name} has {items} items and {given} keys were asked for; leave out --keys, or scale the data set"
-    )]
-    DataSetKeys { name: String, items: u64, given: u64 },
-    #[error(
         "inserts into the data set {name}: it says nothing of items that are not in it; leave insert out of the mix, or use --keys instead of a file"
     )]
     DataSetInserts { name: String },
@@ -74,31 +71,35 @@ impl CacheConfig {
             self.cluster.check()?;
             return self.check_protocol();
         }
-        KeySampler::new(self.popularity, self.keys)?;
-        self.check_data_set()?;
+        let options = &self.options;
+        KeySampler::new(options.popularity, options.keys)?;
+        if self.population.is_some() && options.mix.any(|operation| matches!(operation, Operation::Insert)) {
+            let name = options.data_set.clone().unwrap_or_default();
+            return Err(ConfigError::DataSetInserts { name });
+        }
         self.cluster.check()?;
         self.check_key_size()?;
         self.check_protocol()?;
-        let operations = || self.mix.shares().iter().map(|share| &share.operation);
+        let operations = || options.mix.shares().iter().map(|share| &share.operation);
         operations().try_for_each(|operation| match operation {
             Operation::MultiGet(keys) => self.check_multi_get(keys),
             _ => Ok(()),
         })?;
-        if self.udp
+        if options.udp
             && !operations().any(|operation| matches!(operation, Operation::Get | Operation::MultiGet(_)))
         {
-            return Err(ConfigError::NothingOverUdp { mix: self.mix.to_string() });
+            return Err(ConfigError::NothingOverUdp { mix: options.mix.to_string() });
         }
         Ok(())
     }
 
     fn check_protocol(&self) -> Result<(), ConfigError> {
-        let placement = self.cluster.placement;
-        if self.protocol == Protocol::Auto {
+        let (placement, options) = (self.cluster.placement, &self.options);
+        if options.protocol == Protocol::Auto {
             // The target decides, which is not known yet.
             return Ok(());
         }
-        if self.protocol != Protocol::Resp {
+        if options.protocol != Protocol::Resp {
             return match (placement, &self.login) {
                 (Placement::Cluster, _) => Err(ConfigError::ClusterOfMemcached),
                 (_, Some(_)) => Err(ConfigError::LoginOfMemcached),
@@ -108,69 +109,57 @@ impl CacheConfig {
         let is_missing = |operation: &&Operation| {
             matches!(operation, Operation::Gets | Operation::Cas | Operation::Prepend)
         };
-        let missing = self.mix.shares().iter().map(|share| &share.operation).find(is_missing);
+        let missing = options.mix.shares().iter().map(|share| &share.operation).find(is_missing);
         match missing {
             Some(operation) => Err(ConfigError::NotOfResp { operation: operation.to_string() }),
-            None if self.udp => Err(ConfigError::UdpOfResp),
+            None if options.udp => Err(ConfigError::UdpOfResp),
             None if placement == Placement::Partitions => Err(ConfigError::PartitionsOfResp),
             None => Ok(()),
         }
     }
 
-    fn check_data_set(&self) -> Result<(), ConfigError> {
-        let Some(listed) = &self.data_set else { return Ok(()) };
-        let items = listed.population.items();
-        if items != self.keys {
-            let name = listed.name.clone();
-            return Err(ConfigError::DataSetKeys { name, items, given: self.keys });
-        }
-        match self.mix.any(|operation| matches!(operation, Operation::Insert)) {
-            true => Err(ConfigError::DataSetInserts { name: listed.name.clone() }),
-            false => Ok(()),
-        }
-    }
-
     fn check_key_size(&self) -> Result<(), ConfigError> {
         let least = self.shortest_key();
-        let prefix = &self.key_prefix;
+        let workload::Cache { key_prefix: prefix, key_size, keys, .. } = &self.options;
         let (shortest, longest) = self.sizes().keys();
         // Short keys of a file are lengthened; a typed length that is too short is an error.
-        if self.data_set.is_none() && (shortest.0 as usize) < least {
+        if self.population.is_none() && (shortest.0 as usize) < least {
             return Err(ConfigError::KeyTooShort {
-                given: self.key_size.to_string(),
+                given: key_size.to_string(),
                 prefix: prefix.clone(),
                 characters: least - prefix.as_bytes().len(),
-                keys: self.keys,
+                keys: *keys,
                 least,
             });
         }
         if longest.0 as usize > limits::KEY_MAX {
-            return Err(ConfigError::KeyTooLong { given: self.key_size.to_string() });
+            return Err(ConfigError::KeyTooLong { given: key_size.to_string() });
         }
         Ok(())
     }
 
     fn check_multi_get(&self, count: &dist::Size) -> Result<(), ConfigError> {
+        let options = &self.options;
         let error = |limit, why| Err(ConfigError::KeysPerGet { given: count.to_string(), limit, why });
         let most = count.max().0;
         if count.min().0 == 0 || most > KEYS_PER_GET_MAX {
             return error(KEYS_PER_GET_MAX, "");
         }
-        if most > self.keys {
-            return error(self.keys, ", as each is another key of the data set");
+        if most > options.keys {
+            return error(options.keys, ", as each is another key of the data set");
         }
         if self.cluster.placement == Placement::Cluster && most > KEYS_IN_CLUSTER_MAX {
             return error(KEYS_IN_CLUSTER_MAX, " in a Redis Cluster");
         }
-        if self.on_miss == OnMiss::Set && most > KEYS_ON_MISS_MAX {
+        if options.on_miss == OnMiss::Set && most > KEYS_ON_MISS_MAX {
             return error(KEYS_ON_MISS_MAX, " where the missing ones are stored");
         }
-        if !self.udp {
+        if !options.udp {
             return Ok(());
         }
         let size = self.sizes().keys().1.0;
         // The bytes around each key, and around all: `get`, blanks and a line end, or `mg v k q` with its own and `mn`.
-        let (each, all) = if self.protocol == Protocol::Meta { (11, 4) } else { (1, 5) };
+        let (each, all) = if options.protocol == Protocol::Meta { (11, 4) } else { (1, 5) };
         if udp::Header::SIZE as u64 + all + most * (each + size) > udp::Header::DATAGRAM_MAX as u64 {
             return Err(ConfigError::Datagram { keys: most, size });
         }
@@ -179,14 +168,16 @@ impl CacheConfig {
 
     /// The fewest characters that make all keys distinct, prefix included.
     pub(super) fn shortest_key(&self) -> usize {
+        let options = &self.options;
+        let prefix = options.key_prefix.as_bytes().len();
         if self.replay.is_some() {
             // Any number of 64 bits.
-            return self.key_prefix.as_bytes().len() + self.key_digits.count(u64::MAX);
+            return prefix + options.key_digits.count(u64::MAX);
         }
         // The digits of the largest number, and a letter before it if there are items of another kind.
-        let digits = self.key_digits.count(self.keys.saturating_sub(1));
-        let letter = usize::from(self.mix.any(|operation| operation.counts() || operation.grows()));
-        self.key_prefix.as_bytes().len() + letter + digits
+        let digits = options.key_digits.count(options.keys.saturating_sub(1));
+        let letter = usize::from(options.mix.any(|operation| operation.counts() || operation.grows()));
+        prefix + letter + digits
     }
 }
 
@@ -207,8 +198,11 @@ mod tests {
     #[test]
     fn keys_must_be_told_apart_and_be_legal() {
         let check = |keys, size: &str, prefix: &str, mix: &str, expect| {
-            let (key_size, key_prefix) = (size.parse().unwrap(), prefix.parse().unwrap());
-            check(CacheConfig { keys, key_size, key_prefix, ..config(mix) }, expect);
+            let config = config(mix).with(|options| {
+                (options.keys, options.key_size) = (keys, size.parse().unwrap());
+                options.key_prefix = prefix.parse().unwrap();
+            });
+            check(config, expect);
         };
         check(100_000, "30", "taillight:", "get:100", None);
         check(100_000, "15", "taillight:", "get:100", None);
@@ -228,15 +222,15 @@ mod tests {
         check(config("mget(100):100"), None);
         check(config("mget(101):100"), Some("1 to 100, as each is another key"));
         check(config("mget(uniform:0..5):100"), Some("there must be 1 to 1000;"));
-        check(CacheConfig { keys: 5_000, ..config("mget(1001):100") }, Some("1 to 1000"));
-        let on_miss = |mix| CacheConfig { on_miss: OnMiss::Set, ..config(mix) };
+        check(config("mget(1001):100").with(|options| options.keys = 5_000), Some("1 to 1000"));
+        let on_miss = |mix| config(mix).with(|options| options.on_miss = OnMiss::Set);
         check(on_miss("mget(64):100"), None);
         check(on_miss("mget(65):100"), Some("1 to 64 where the missing ones are stored"));
     }
 
     #[test]
     fn redis_has_not_every_operation() {
-        let resp = |mix: &str| CacheConfig { protocol: Protocol::Resp, ..config(mix) };
+        let resp = |mix: &str| config(mix).with(|options| options.protocol = Protocol::Resp);
         let at = |placement, config: CacheConfig| {
             let cluster = Cluster { placement, ..config.cluster.clone() };
             CacheConfig { cluster, ..config }
@@ -249,7 +243,7 @@ mod tests {
                 Some(&format!("operation {operation}: servers of RESP")),
             );
         }
-        check(CacheConfig { udp: true, ..resp("get:100") }, Some("leave out --udp"));
+        check(resp("get:100").with(|options| options.udp = true), Some("leave out --udp"));
         check(at(Placement::Partitions, resp("get:100")), Some("another --placement"));
         check(at(Placement::Cluster, config("get:100")), Some("add --protocol resp"));
         check(at(Placement::Cluster, resp("mget(32):100")), None);
@@ -261,16 +255,17 @@ mod tests {
 
     #[test]
     fn requests_over_udp_are_one_datagram() {
-        let udp = |mix| CacheConfig { udp: true, ..config(mix) };
+        let udp = |mix| config(mix).with(|options| options.udp = true);
+        let meta = |mix| udp(mix).with(|options| options.protocol = Protocol::Meta);
         check(udp("get:50,set:50"), None);
         check(udp("set:100"), Some("neither get nor mget"));
         check(udp("mget(100):100"), None);
         check(
-            CacheConfig { key_size: "14".parse().unwrap(), ..udp("mget(100):100") },
+            udp("mget(100):100").with(|options| options.key_size = "14".parse().unwrap()),
             Some("one datagram of 1400"),
         );
-        check(CacheConfig { protocol: Protocol::Meta, ..udp("mget(73):100") }, None);
-        check(CacheConfig { protocol: Protocol::Meta, ..udp("mget(74):100") }, Some("up to 74 keys"));
-        check(CacheConfig { protocol: Protocol::Meta, ..udp("get:100") }, None);
+        check(meta("mget(73):100"), None);
+        check(meta("mget(74):100"), Some("up to 74 keys"));
+        check(meta("get:100"), None);
     }
 }

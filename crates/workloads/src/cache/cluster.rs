@@ -40,11 +40,6 @@ impl Cluster {
     /// The most servers: a job keeps the index of its server in 16 bits, and UDP doubles the endpoints.
     pub const MAX: usize = 1 << 15;
 
-    /// One server, which holds everything.
-    pub fn single(server: Server) -> Cluster {
-        Cluster { servers: vec![server], placement: Placement::Replicated }
-    }
-
     /// Whether each key lives on one server of several.
     pub fn is_sharded(&self) -> bool {
         self.placement == Placement::Cluster

@@ -63,7 +63,7 @@ pub(super) fn check(
         let count = held.items.unwrap_or(0);
         if count > 0 {
             let mut control = (how.connect)(server)?;
-            let which = match control.foreign_key(config.key_prefix.as_bytes()) {
+            let which = match control.foreign_key(config.options.key_prefix.as_bytes()) {
                 Ok(None) => None,
                 Ok(Some(key)) => Some(format!("such as '{key}', which is no key of this load")),
                 Err(error) => Some(format!("and does not list whose they are ({})", error.fact())),

@@ -58,28 +58,29 @@ pub(super) const PIECE: &[u8] = b"+piece+\n";
 impl Items {
     /// The data set of a checked configuration.
     pub fn new(config: &CacheConfig) -> Items {
+        let options = &config.options;
         let side = |is: fn(&crate::cache::Operation) -> bool| {
-            if config.mix.any(is) { config.keys.min(SIDE_MAX) } else { 0 }
+            if options.mix.any(is) { options.keys.min(SIDE_MAX) } else { 0 }
         };
         let sizes = config.sizes();
         let replay = config.replay.clone();
         let longest = match &replay {
-            _ if config.verify => GROWN_MAX as u64,
+            _ if config.verifies() => GROWN_MAX as u64,
             Some(replay) => replay.requests().header().largest.max(sizes.values().1.0).min(CONTENT_MAX),
             None => sizes.values().1.0,
         };
         Items {
-            prefix: config.key_prefix.as_bytes().to_vec(),
-            digits: config.key_digits,
+            prefix: options.key_prefix.as_bytes().to_vec(),
+            digits: options.key_digits,
             // A trace brings its own items into the cache.
-            keys: if config.replay.is_some() { 0 } else { config.keys },
+            keys: if config.replay.is_some() { 0 } else { options.keys },
             counters: side(crate::cache::Operation::counts),
             grown: side(crate::cache::Operation::grows),
             shortest_key: config.shortest_key(),
             sizes,
             servers: config.cluster.servers.len(),
             shards: Shards::new(&config.cluster),
-            verify: config.verify,
+            verify: config.verifies(),
             versions: Versions::default(),
             content: (0..longest).map(|i| b'a' + (i % 26) as u8).collect(),
             replay,
@@ -252,11 +253,14 @@ impl Items {
 mod tests {
     use super::*;
     use crate::cache::config::tests::config;
+    use spec::workload::Verify;
     use std::collections::HashSet;
 
     fn items(key_size: &str, value_size: &str, mix: &str) -> Items {
-        let (key_size, value_size) = (key_size.parse().unwrap(), value_size.parse().unwrap());
-        Items::new(&CacheConfig { keys: 1_000, key_size, value_size, ..config(mix) })
+        Items::new(&config(mix).with(|options| {
+            options.keys = 1_000;
+            (options.key_size, options.value_size) = (key_size.parse().unwrap(), value_size.parse().unwrap());
+        }))
     }
 
     fn key(items: &Items, kind: Kind, n: u64) -> String {
@@ -283,20 +287,18 @@ mod tests {
 
     #[test]
     fn keys_of_four_bytes_tell_many_items_apart() {
-        let config = CacheConfig {
-            keys: 200_000,
-            key_size: "4".parse().unwrap(),
-            key_prefix: "t".parse().unwrap(),
-            key_digits: Digits::Base62,
-            ..config("get:100")
-        };
+        let config = config("get:100").with(|options| {
+            (options.keys, options.key_digits) = (200_000, Digits::Base62);
+            (options.key_size, options.key_prefix) = ("4".parse().unwrap(), "t".parse().unwrap());
+        });
         config.check().unwrap();
         let items = Items::new(&config);
         let all: HashSet<String> = (0..200_000).map(|n| key(&items, Kind::Data, n)).collect();
         assert_eq!(all.len(), 200_000);
         assert!(all.iter().all(|key| key.len() == 4));
         assert_eq!(key(&items, Kind::Data, 238_328), "t1000", "an insert");
-        let error = CacheConfig { key_digits: Digits::Decimal, ..config }.check().unwrap_err().to_string();
+        let decimal = config.with(|options| options.key_digits = Digits::Decimal);
+        let error = decimal.check().unwrap_err().to_string();
         assert!(error.contains("--key-digits base62"), "{error}");
     }
 
@@ -308,8 +310,8 @@ mod tests {
         ];
         let scaling = dist::Scaling::NONE;
         let population = dist::Population::new(&dist::DataSet::new(lines).unwrap(), scaling).unwrap();
-        let listed = crate::cache::Listed { name: "two".into(), population: population.into() };
-        let config = CacheConfig { keys: 2, data_set: Some(listed), ..config("get:100") };
+        let config = config("get:100").with(|options| options.keys = 2);
+        let config = CacheConfig { population: Some(population.into()), ..config };
         config.check().unwrap();
         let items = Items::new(&config);
         let mut shapes: Vec<_> =
@@ -349,9 +351,11 @@ mod tests {
     #[test]
     fn the_data_set_does_not_follow_the_seed() {
         let with = |seed: u64| {
-            let (key_size, value_size) =
-                ("uniform:5..40".parse().unwrap(), "uniform:1..1000".parse().unwrap());
-            let items = Items::new(&CacheConfig { key_size, value_size, seed, ..config("get:100") });
+            let config = config("get:100").with(|options| {
+                options.key_size = "uniform:5..40".parse().unwrap();
+                options.value_size = "uniform:1..1000".parse().unwrap();
+            });
+            let items = Items::new(&CacheConfig { seed, ..config });
             (0..100).map(|n| (key(&items, Kind::Data, n), items.value_size(n))).collect::<Vec<_>>()
         };
         assert_eq!(with(1), with(2));
@@ -359,9 +363,11 @@ mod tests {
 
     #[test]
     fn a_key_keeps_its_value_size() {
-        for verify in [false, true] {
-            let value_size = "uniform:1..1000".parse().unwrap();
-            let items = Items::new(&CacheConfig { keys: 1_000, value_size, verify, ..config("get:100") });
+        for verify in [None, Some(Verify::Checksum)] {
+            let items = Items::new(&config("get:100").with(|options| {
+                (options.keys, options.verify) = (1_000, verify);
+                options.value_size = "uniform:1..1000".parse().unwrap();
+            }));
             let mut sum = 0;
             for n in 0..1_000 {
                 let mut value = Vec::new();
@@ -376,9 +382,11 @@ mod tests {
 
     #[test]
     fn checks_what_can_be_checked() {
-        let items = |verify| {
-            let value_size = "24".parse().unwrap();
-            Items::new(&CacheConfig { value_size, verify, ..config("get:100") })
+        let items = |verify: bool| {
+            Items::new(&config("get:100").with(|options| {
+                options.value_size = "24".parse().unwrap();
+                options.verify = verify.then_some(Verify::Checksum);
+            }))
         };
         let check = |verify, value: &[u8], expect: &str| {
             let got = items(verify).check(1, b"t:000001", value).err().unwrap_or_default();

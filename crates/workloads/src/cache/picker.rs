@@ -28,15 +28,16 @@ const DRAWS: u32 = 8;
 
 impl Picker {
     pub(super) fn new(config: &CacheConfig, seat: Seat) -> Result<Picker, ConfigError> {
-        let keys = match &config.data_set {
-            Some(listed) => KeySampler::of(Arc::clone(&listed.population)),
+        let options = &config.options;
+        let keys = match &config.population {
+            Some(population) => KeySampler::of(Arc::clone(population)),
             // Popular keys are spread over the numbers, so that they do not share a slot or a partition.
-            None => KeySampler::new(config.popularity, config.keys)?.scattered(config.seed),
+            None => KeySampler::new(options.popularity, options.keys)?.scattered(config.seed),
         };
         Ok(Picker {
             keys: keys.shared(seat.thread, seat.threads),
-            sequential: config.data_set.is_none() && config.popularity == Popularity::Sequential,
-            filled: config.keys,
+            sequential: config.population.is_none() && options.popularity == Popularity::Sequential,
+            filled: options.keys,
             seat,
             inserts: 0,
             inserted: 0,
@@ -129,7 +130,9 @@ mod tests {
     use std::collections::HashSet;
 
     fn picker(keys: u64, popularity: &str, seat: Seat) -> Picker {
-        let config = CacheConfig { keys, popularity: popularity.parse().unwrap(), ..config("get:100") };
+        let config = config("get:100").with(|options| {
+            (options.keys, options.popularity) = (keys, popularity.parse().unwrap());
+        });
         Picker::new(&config, seat).unwrap()
     }
 

@@ -69,7 +69,8 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
     let mut controls = connect_all()?;
     learn_slots(config, items, &mut controls[0])?;
-    let marker = [config.key_prefix.as_bytes(), b":runs"].concat();
+    let (verifies, writes) = (config.verifies(), config.writes());
+    let marker = [config.options.key_prefix.as_bytes(), b":runs"].concat();
     // In a Redis Cluster the marker belongs to one node, as every key does.
     let marked = match items.slots().map(|slots| slots.of(&marker)) {
         Some(server) => server..server + 1,
@@ -79,12 +80,8 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     let items_expected = items.total() * if config.cluster.is_sharded() { 1 } else { items.servers() as u64 };
     // Until the run is known, no version is from the future.
     items.versions().begin(u64::MAX, false);
-    let mut run = match config.verify {
-        true => next_run(
-            &mut controls[marked.clone()],
-            &marker,
-            how.policy != FillPolicy::Never || config.writes(),
-        )?,
+    let mut run = match verifies {
+        true => next_run(&mut controls[marked.clone()], &marker, how.policy != FillPolicy::Never || writes)?,
         false => None,
     };
     let mut found = Survey::default();
@@ -92,9 +89,9 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
     if how.policy != FillPolicy::Always {
         found = survey(&mut controls, items, how.seed)?;
     }
-    let is_there = hit_ratio(&found) >= FILLED && (!config.verify || run.is_some() && found.wrong == 0);
+    let is_there = hit_ratio(&found) >= FILLED && (!verifies || run.is_some() && found.wrong == 0);
     let fills = how.policy == FillPolicy::Always || how.policy == FillPolicy::Auto && !is_there;
-    if (fills || config.writes()) && !how.agreed {
+    if (fills || writes) && !how.agreed {
         let told = || before.iter().take(holdings::asked(config));
         let count: Option<u64> = told().map(|held| held.as_ref().ok()?.items).sum();
         if how.policy == FillPolicy::Always && count.is_some_and(|count| count > 0) {
@@ -108,7 +105,7 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
             holdings::check(config, items, how, &before)?;
         }
     }
-    if !config.verify && (fills || config.writes()) {
+    if !verifies && (fills || writes) {
         controls[marked.clone()].iter_mut().try_for_each(|control| control.delete(&marker))?;
     }
     if fills {
@@ -119,7 +116,7 @@ pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Re
         workers.push(std::mem::take(&mut controls));
         fill(&mut workers, items, |item| config.expiry_of_fill(item), how.progress)?;
         controls = workers.pop().expect("it was pushed");
-        if config.verify {
+        if verifies {
             run = Some(run.unwrap_or(1));
             remember(&mut controls[marked], &marker, run.unwrap_or(1))?;
         }

@@ -207,7 +207,7 @@ impl Cache {
         }
         self.counts.gets += values.len() as u64;
         self.counts.hits += hits;
-        if self.config.on_miss == OnMiss::Set && missing != 0 && outcome.is_ok() {
+        if self.config.options.on_miss == OnMiss::Set && missing != 0 && outcome.is_ok() {
             return self.then_set(used, Job { step: Step::SetAllMissing, extra: missing, ..*job });
         }
         Parsed::done(used, outcome)
@@ -288,7 +288,7 @@ impl Cache {
             };
             return self.again(job, used, to);
         }
-        if job.step == Step::MultiGet && self.config.on_miss == OnMiss::Set && missing != 0 {
+        if job.step == Step::MultiGet && self.config.options.on_miss == OnMiss::Set && missing != 0 {
             let server = self.owner_of(job, missing);
             let next =
                 Job { step: Step::SetAllMissing, extra: missing, server, tries: 0, asking: false, ..*job };

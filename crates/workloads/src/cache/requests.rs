@@ -68,7 +68,7 @@ impl Cache {
         let streams = Streams::new(config.seed);
         let stream = |purpose| streams.stream(purpose, u64::from(seat.thread));
         let mut sum = 0.0;
-        let drawn = config.mix.shares().iter().map(|share| {
+        let drawn = config.options.mix.shares().iter().map(|share| {
             sum += share.percent / 100.0;
             (share.operation.clone(), sum)
         });
@@ -96,7 +96,7 @@ impl Cache {
     /// The names of the operations; last the sets on a miss.
     pub(super) fn names(&self) -> Vec<String> {
         let drawn = self.operations.iter().map(|(operation, _)| operation.to_string());
-        drawn.chain((self.config.on_miss == OnMiss::Set).then(|| "set on miss".into())).collect()
+        drawn.chain((self.config.options.on_miss == OnMiss::Set).then(|| "set on miss".into())).collect()
     }
 
     /// Draws an arrival: its operation, and a request for each server that it concerns.
@@ -243,7 +243,7 @@ impl Cache {
     /// Servers' streams come first, then their UDP ports.
     #[inline]
     pub(super) fn endpoint(&self, job: &Job) -> usize {
-        let over_udp = self.config.udp && job.step.is_for_datagrams();
+        let over_udp = self.config.options.udp && job.step.is_for_datagrams();
         usize::from(job.server) + if over_udp { self.items.servers() } else { 0 }
     }
 
@@ -276,13 +276,13 @@ impl Cache {
     /// Appends the request of a job.
     #[inline]
     pub(super) fn write(&mut self, job: &mut Job, tag: u16, out: &mut Vec<u8>) {
-        if self.config.udp && job.step.is_for_datagrams() {
+        if self.config.options.udp && job.step.is_for_datagrams() {
             udp::Header::of_request(tag).append(out);
         }
         if job.step.stores() && self.items.is_verified() {
             self.items.versions().issue(job.version);
         }
-        if self.config.protocol == Protocol::Resp {
+        if self.config.options.protocol == Protocol::Resp {
             return self.write_resp(job, out);
         }
         match job.step {
@@ -290,7 +290,7 @@ impl Cache {
             Step::SetAllMissing => return self.write_missing(job, out),
             _ => self.write_key(kind(job.step), job.n),
         }
-        match self.config.protocol {
+        match self.config.options.protocol {
             Protocol::Meta => self.write_meta(job, out),
             _ => self.write_ascii(job, out),
         }
@@ -370,7 +370,7 @@ impl Cache {
     fn write_multi_get(&mut self, job: &mut Job, out: &mut Vec<u8>) {
         self.list_keys(job);
         job.extra = self.numbers.len() as u64;
-        let meta = self.config.protocol == Protocol::Meta;
+        let meta = self.config.options.protocol == Protocol::Meta;
         if !meta {
             out.extend_from_slice(b"get");
         }
@@ -399,7 +399,7 @@ impl Cache {
                 let n = self.numbers[i];
                 self.write_key(Kind::Data, n);
                 let one = Job { n, step: Step::SetMissing, ..*job };
-                match self.config.protocol {
+                match self.config.options.protocol {
                     Protocol::Meta => self.write_meta(&one, out),
                     _ => self.write_ascii(&one, out),
                 }
@@ -413,7 +413,9 @@ impl Cache {
         if let Some(replay) = self.items.replay() {
             return expiry::replayed(replay.record(job.n).ttl_s, self.config.replay_speed);
         }
-        expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
+        expiry::draw(&self.config.options.expiry, || {
+            Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version)))
+        })
     }
 }
 

@@ -1,19 +1,18 @@
 use proto_memcache::client;
+use spec::workload::Verify;
 use std::io::Write;
 use std::net::TcpStream;
 use workloads::cache::{CacheConfig, FillPolicy, Placement};
 
 use crate::memcached::client::Client;
-use crate::memcached::{Servers, config};
+use crate::memcached::{Servers, config, with};
 
 #[test]
 fn each_server_holds_its_share() {
     let Some(servers) = Servers::start(3) else { return };
     for (placement, threads) in [(Placement::Ketama, "k:"), (Placement::Replicated, "r:")] {
-        let config = CacheConfig {
-            key_prefix: threads.parse().unwrap(),
-            ..config(servers.cluster(placement), "get:50,incr:25,append:25")
-        };
+        let config = config(servers.cluster(placement), "get:50,incr:25,append:25");
+        let config = with(config, |options| options.key_prefix = threads.parse().unwrap());
         let (_, empty) = servers.prepare(&config, FillPolicy::Never);
         assert_eq!((empty.hit_ratio, empty.filled_now), (0.0, false));
         let (items, filled) = servers.prepare(&config, FillPolicy::Auto);
@@ -32,8 +31,9 @@ fn each_server_holds_its_share() {
 #[test]
 fn a_large_data_set_is_filled_by_several_threads() {
     let Some(servers) = Servers::start(1) else { return };
-    let config = CacheConfig { keys: 50_000, ..config(servers.cluster(Placement::Replicated), "get:100") };
-    let config = CacheConfig { value_size: "uniform:1..200".parse().unwrap(), ..config };
+    let config = with(config(servers.cluster(Placement::Replicated), "get:100"), |options| {
+        (options.keys, options.value_size) = (50_000, "uniform:1..200".parse().unwrap());
+    });
     let (_, filled) = servers.prepare(&config, FillPolicy::Auto);
     assert_eq!((filled.hit_ratio, filled.filled_now), (1.0, true));
     assert_eq!(filled.items_after, [Some(50_000)]);
@@ -45,7 +45,7 @@ fn a_large_data_set_is_filled_by_several_threads() {
 fn a_data_set_remembers_whether_it_can_be_verified() {
     let Some(servers) = Servers::start(1) else { return };
     let plain = |mix| config(servers.cluster(Placement::Replicated), mix);
-    let verified = |mix| CacheConfig { verify: true, ..plain(mix) };
+    let verified = |mix| with(plain(mix), |options| options.verify = Some(Verify::Checksum));
     let fills = |config: &CacheConfig, policy| {
         let data_set = servers.prepare(config, policy).1;
         (data_set.filled_now, data_set.run)
@@ -69,12 +69,10 @@ fn a_data_set_remembers_whether_it_can_be_verified() {
 #[test]
 fn what_an_earlier_run_left_is_not_a_failure_and_what_was_not_sent_is() {
     let Some(servers) = Servers::start(1) else { return };
-    let config = CacheConfig {
-        keys: 20,
-        value_size: "64".parse().unwrap(),
-        verify: true,
-        ..config(servers.cluster(Placement::Replicated), "get:50,set:50")
-    };
+    let config = with(config(servers.cluster(Placement::Replicated), "get:50,set:50"), |options| {
+        (options.keys, options.verify) = (20, Some(Verify::Checksum));
+        options.value_size = "64".parse().unwrap();
+    });
     let mut client = Client::connect(&servers.addresses, &[]);
     // The second run has fewer arrivals, so it meets versions that are higher than its own numbers.
     client.run(&mut servers.workload(&config), 0..500);

@@ -110,14 +110,18 @@ impl Servers {
 }
 
 /// Small: 500 keys of 12 to 40 B, values of 1 to 2 000 B.
-fn config(cluster: Cluster, mix: &str) -> CacheConfig {
-    CacheConfig {
-        keys: 500,
-        key_prefix: "t:".parse().unwrap(),
-        key_size: "uniform:12..40".parse().unwrap(),
-        value_size: "uniform:1..2000".parse().unwrap(),
-        mix: mix.parse().unwrap(),
-        cluster,
-        ..CacheConfig::default()
-    }
+pub(crate) fn config(cluster: Cluster, mix: &str) -> CacheConfig {
+    with(CacheConfig { cluster, ..CacheConfig::default() }, |options| {
+        options.keys = 500;
+        options.key_prefix = "t:".parse().unwrap();
+        options.key_size = "uniform:12..40".parse().unwrap();
+        options.value_size = "uniform:1..2000".parse().unwrap();
+        options.mix = mix.parse().unwrap();
+    })
+}
+
+/// The same with other options.
+pub(crate) fn with(mut config: CacheConfig, change: impl FnOnce(&mut spec::workload::Cache)) -> CacheConfig {
+    change(&mut config.options);
+    config
 }

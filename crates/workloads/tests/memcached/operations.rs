@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 
 use openloop::Workload;
+use spec::workload::Verify;
 use workloads::cache::{Cache, CacheConfig, OnMiss, Placement, Protocol};
 
 use crate::memcached::client::Client;
-use crate::memcached::{Servers, config};
+use crate::memcached::{Servers, config, with};
 
 const EVERYTHING: &str = "get:15,mget(7):10,mget(uniform:1..30):5,gets:5,set:15,add:5,replace:5,append:10,prepend:5,\
                           delete:5,incr:5,decr:2,touch:3,gat:3,cas:5,insert:2";
@@ -15,7 +16,7 @@ fn counters(cache: &Cache) -> HashMap<String, (u64, u64)> {
 
 fn run(servers: &Servers, config: &CacheConfig, arrivals: u64) -> (Client, HashMap<String, (u64, u64)>) {
     let mut cache = servers.workload(config);
-    let udp = if config.udp { servers.addresses.as_slice() } else { &[] };
+    let udp = if config.options.udp { servers.addresses.as_slice() } else { &[] };
     let mut client = Client::connect(&servers.addresses, udp);
     client.run(&mut cache, 0..arrivals);
     assert!(client.faults.is_empty(), "{:?}", client.faults);
@@ -27,12 +28,10 @@ fn run(servers: &Servers, config: &CacheConfig, arrivals: u64) -> (Client, HashM
 fn every_operation_by_both_protocols_with_verified_contents() {
     let Some(servers) = Servers::start(1) else { return };
     for protocol in [Protocol::Ascii, Protocol::Meta] {
-        let config = CacheConfig {
-            protocol,
-            verify: true,
-            expiry: "uniform:500..1000".parse().unwrap(),
-            ..config(servers.cluster(Placement::Replicated), EVERYTHING)
-        };
+        let config = with(config(servers.cluster(Placement::Replicated), EVERYTHING), |options| {
+            (options.protocol, options.verify) = (protocol, Some(Verify::Checksum));
+            options.expiry = "uniform:500..1000".parse().unwrap();
+        });
         let (_, counters) = run(&servers, &config, 8_000);
         let (failures, verified) = counters["verify_failures"];
         assert!(failures == 0 && verified > 8_000, "{counters:?}");
@@ -54,15 +53,11 @@ fn a_cluster_of_shards_or_replicas() {
         (Placement::Modulo, Protocol::Meta),
         (Placement::Replicated, Protocol::Ascii),
     ] {
-        let prefix = format!("{placement}:").parse().unwrap();
-        let key_size = "uniform:20..40".parse().unwrap();
-        let config = CacheConfig {
-            protocol,
-            verify: true,
-            key_prefix: prefix,
-            key_size,
-            ..config(servers.cluster(placement), EVERYTHING)
-        };
+        let config = with(config(servers.cluster(placement), EVERYTHING), |options| {
+            (options.protocol, options.verify) = (protocol, Some(Verify::Checksum));
+            options.key_prefix = format!("{placement}:").parse().unwrap();
+            options.key_size = "uniform:20..40".parse().unwrap();
+        });
         let (client, counters) = run(&servers, &config, 3_000);
         assert_eq!(counters["verify_failures"].0, 0);
         for server in 0..3 {
@@ -80,13 +75,10 @@ fn a_miss_is_stored_and_then_a_hit() {
         (Protocol::Ascii, "mget(40):50,delete:50"),
         (Protocol::Meta, "mget(40):50,delete:50"),
     ] {
-        let config = CacheConfig {
-            keys: 50,
-            protocol,
-            verify: true,
-            on_miss: OnMiss::Set,
-            ..config(servers.cluster(Placement::Replicated), mix)
-        };
+        let config = with(config(servers.cluster(Placement::Replicated), mix), |options| {
+            (options.keys, options.protocol) = (50, protocol);
+            (options.verify, options.on_miss) = (Some(Verify::Checksum), OnMiss::Set);
+        });
         let (_, counters) = run(&servers, &config, 2_000);
         let (hits, gets) = counters["hit_ratio"];
         assert_eq!(counters["sets_on_miss"], (gets - hits, gets - hits), "{mix}");
@@ -97,7 +89,7 @@ fn a_miss_is_stored_and_then_a_hit() {
 #[test]
 fn a_compare_that_fails_is_tried_again() {
     let Some(servers) = Servers::start(1) else { return };
-    let config = CacheConfig { keys: 1, ..config(servers.cluster(Placement::Replicated), "cas:100") };
+    let config = with(config(servers.cluster(Placement::Replicated), "cas:100"), |options| options.keys = 1);
     // Another client stores between the two steps of each first attempt.
     let mut cache = servers.workload(&config);
     let mut parts = openloop::Parts::new();
@@ -117,13 +109,11 @@ fn gets_over_udp_and_everything_else_over_tcp() {
     let Some(servers) = Servers::with_udp(2) else { return };
     let mix = "get:40,mget(20):20,set:20,gets:10,delete:10";
     for protocol in [Protocol::Ascii, Protocol::Meta] {
-        let config = CacheConfig {
-            udp: true,
-            protocol,
-            verify: true,
-            // Replies of up to 20 × 2 000 B take many datagrams.
-            ..config(servers.cluster(Placement::Ketama), mix)
-        };
+        // Replies of up to 20 × 2 000 B take many datagrams.
+        let config = with(config(servers.cluster(Placement::Ketama), mix), |options| {
+            (options.udp, options.protocol) = (true, protocol);
+            options.verify = Some(Verify::Checksum);
+        });
         let (client, counters) = run(&servers, &config, 2_000);
         assert_eq!(counters["verify_failures"].0, 0);
         let (multi, replies) = counters["udp_multi_datagram_replies"];

@@ -8,9 +8,11 @@ use dist::Process;
 use openloop::{Binding, Endpoint, Load, Pace, Plan, Recording, Tally, WhenAbsent};
 use proto_resp::client::{Parse, Reply, ReplyParser};
 use reactor::Address;
+use spec::workload::Verify;
 use units::{Nanos, Rate};
 use workloads::cache::{Cache, CacheConfig, Items, Protocol, Seat};
 
+use crate::memcached::with;
 use crate::simulated::{Answer, Answers, FakeSite, START, counter};
 
 /// Fault of one answer in ten.
@@ -63,13 +65,10 @@ impl Answers for Planted {
 
 /// A load of one second on a server with this fault: what is recorded, and how many answers were planted in it.
 fn run(fault: Fault, verify: bool, stall: Option<Nanos>) -> (Recording, u64) {
-    let config = CacheConfig {
-        keys: 100,
-        value_size: "3".parse().unwrap(),
-        protocol: Protocol::Resp,
-        verify,
-        ..CacheConfig::default()
-    };
+    let config = with(CacheConfig::default(), |options| {
+        (options.keys, options.value_size) = (100, "3".parse().unwrap());
+        (options.protocol, options.verify) = (Protocol::Resp, verify.then_some(Verify::Checksum));
+    });
     let plan = Plan {
         endpoints: vec![Endpoint { address: Address::Tcp("10.0.0.1:6379".parse().unwrap()), connections: 4 }],
         load: Load::steady(Process::Constant, Rate::new(1_000.0).unwrap()),

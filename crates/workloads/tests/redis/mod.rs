@@ -12,6 +12,7 @@ use launch::{Process, Spec, find_program, free_port};
 use openloop::Workload;
 use proto_resp::client::cluster::{SLOTS, slot};
 use reactor::Address;
+use spec::workload::Verify;
 use tempfile::TempDir;
 use workloads::cache::{
     Cache, CacheConfig, Cluster, Control, DataSet, FillPolicy, Items, Kind, OnMiss, Placement, Preparation,
@@ -19,6 +20,7 @@ use workloads::cache::{
 };
 
 use crate::memcached::client::Client;
+use crate::memcached::{self, with};
 
 /// Turns a hang into a failure; it is not an expected duration.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -170,17 +172,9 @@ impl Servers {
 
 /// Small: 500 keys of 12 to 40 B, values of 1 to 2 000 B.
 fn config(cluster: Cluster, mix: &str) -> CacheConfig {
-    CacheConfig {
-        keys: 500,
-        key_prefix: "t:".parse().unwrap(),
-        key_size: "uniform:12..40".parse().unwrap(),
-        value_size: "uniform:1..2000".parse().unwrap(),
-        mix: mix.parse().unwrap(),
-        protocol: Protocol::Resp,
-        verify: true,
-        cluster,
-        ..CacheConfig::default()
-    }
+    with(memcached::config(cluster, mix), |options| {
+        (options.protocol, options.verify) = (Protocol::Resp, Some(Verify::Checksum));
+    })
 }
 
 fn counter(cache: &Cache, name: &str) -> (u64, u64) {
@@ -193,8 +187,9 @@ fn every_operation_with_verified_contents_on_each_placement() {
     for placement in [Placement::Replicated, Placement::Ketama, Placement::Modulo] {
         servers.say(0, &["FLUSHALL"]);
         servers.say(1, &["FLUSHALL"]);
-        let expiry = "uniform:500..1000".parse().unwrap();
-        let config = CacheConfig { expiry, ..config(servers.cluster(placement), EVERYTHING) };
+        let config = with(config(servers.cluster(placement), EVERYTHING), |options| {
+            options.expiry = "uniform:500..1000".parse().unwrap();
+        });
         let (mut cache, items) = servers.workload(&config);
         let mut client = Client::connect(&servers.addresses, &[]);
         client.run(&mut cache, 0..4_000);
@@ -219,12 +214,10 @@ fn key(items: &Items, n: u64) -> String {
 fn evictions_show_in_the_hit_ratio_and_misses_are_stored() {
     let extra = ["--maxmemory", "6mb", "--maxmemory-policy", "allkeys-lru"];
     let Some(servers) = Servers::start(1, &extra) else { return };
-    let config = CacheConfig {
-        keys: 20_000,
-        value_size: "1000".parse().unwrap(),
-        on_miss: OnMiss::Set,
-        ..config(servers.cluster(Placement::Replicated), "get:90,mget(5):10")
-    };
+    let config = with(config(servers.cluster(Placement::Replicated), "get:90,mget(5):10"), |options| {
+        (options.keys, options.on_miss) = (20_000, OnMiss::Set);
+        options.value_size = "1000".parse().unwrap();
+    });
     let items = Arc::new(Items::new(&config));
     let dialect = config.dialect();
     let how = Preparation {

@@ -1,5 +1,6 @@
 use openloop::{Fault, Parsed, Then, Workload};
 use proto_memcache::client::udp::Header;
+use spec::workload::Verify;
 
 use super::CAS_TRIES;
 use crate::cache::config::tests::config;
@@ -42,7 +43,8 @@ fn counter(name: &str, count: u64, of: u64) -> (String, u64, u64) {
 fn every_operation_knows_its_answers() {
     let check = |mix: &str, ascii: &str, meta: &str, kind: &str, count: (&str, u64, u64)| {
         for (protocol, answer) in [(Protocol::Ascii, ascii), (Protocol::Meta, meta)] {
-            let (got, counts) = answered(&CacheConfig { protocol, ..config(&format!("{mix}:100")) }, answer);
+            let config = config(&format!("{mix}:100")).with(|options| options.protocol = protocol);
+            let (got, counts) = answered(&config, answer);
             assert_eq!(got, kind, "{mix}: {answer}");
             assert!(counts.contains(&counter(count.0, count.1, count.2)), "{mix}: {answer}: {counts:?}");
         }
@@ -117,7 +119,7 @@ fn cas_reads_then_compares_and_tries_again() {
         (Protocol::Ascii, "gets KEY|", "VALUE KEY 0 3 77|abc|END|", "EXISTS|", "STORED|"),
         (Protocol::Meta, "mg KEY v c|", "VA 3 c77|abc|", "EX|", "HD|"),
     ] {
-        let mut cache = cache(&CacheConfig { protocol, ..config("cas:100") });
+        let mut cache = cache(&config("cas:100").with(|options| options.protocol = protocol));
         let mut job = first(&mut cache);
         let key = key(&cache, Kind::Data, job.n);
         let compare = match protocol {
@@ -150,7 +152,9 @@ fn cas_gives_up() {
 #[test]
 fn a_miss_is_stored_where_that_is_asked_for() {
     for (protocol, miss, stored) in [(Protocol::Ascii, "END|", "STORED|"), (Protocol::Meta, "EN|", "HD|")] {
-        let mut cache = cache(&CacheConfig { protocol, on_miss: OnMiss::Set, ..config("get:100") });
+        let mut cache = cache(&config("get:100").with(|options| {
+            (options.protocol, options.on_miss) = (protocol, OnMiss::Set);
+        }));
         assert_eq!((cache.operations(), cache.follow_ups()), (vec!["get".into(), "set on miss".into()], 1));
         let mut job = first(&mut cache);
         let key = key(&cache, Kind::Data, job.n);
@@ -166,7 +170,7 @@ fn a_miss_is_stored_where_that_is_asked_for() {
 
 #[test]
 fn the_missing_keys_of_a_multi_get_are_stored() {
-    let mut cache = cache(&CacheConfig { on_miss: OnMiss::Set, ..config("mget(4):100") });
+    let mut cache = cache(&config("mget(4):100").with(|options| options.on_miss = OnMiss::Set));
     let mut job = first(&mut cache);
     cache.list_keys(&job);
     let keys: Vec<String> = cache.numbers.clone().iter().map(|&n| key(&cache, Kind::Data, n)).collect();
@@ -196,11 +200,11 @@ fn the_missing_keys_of_a_multi_get_are_stored() {
 
 #[test]
 fn wrong_contents_are_found() {
-    let verified = |mix: &str, protocol| CacheConfig {
-        value_size: "24".parse().unwrap(),
-        verify: true,
-        protocol,
-        ..config(mix)
+    let verified = |mix: &str, protocol| {
+        config(mix).with(|options| {
+            (options.value_size, options.verify) = ("24".parse().unwrap(), Some(Verify::Checksum));
+            options.protocol = protocol;
+        })
     };
     let check = |mix: &str, protocol, of: Kind, version: u64, kind: &str, failures: u64| {
         let mut cache = cache(&verified(mix, protocol));
@@ -238,7 +242,7 @@ fn wrong_contents_are_found() {
 
 #[test]
 fn a_value_for_another_key_is_a_wrong_one() {
-    let mut cache = cache(&CacheConfig { verify: true, ..config("mget(2):100") });
+    let mut cache = cache(&config("mget(2):100").with(|options| options.verify = Some(Verify::Checksum)));
     let mut job = first(&mut cache);
     let answer = b"VALUE other 0 3\r\nabc\r\nEND\r\n";
     let parsed = cache.response(&mut job, &mut Wire::default(), answer);
@@ -255,7 +259,7 @@ fn datagram(sequence: u16, count: u16, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn datagrams_are_put_together_and_counted() {
-    let mut cache = cache(&CacheConfig { udp: true, ..config("get:100") });
+    let mut cache = cache(&config("get:100").with(|options| options.udp = true));
     let mut job = first(&mut cache);
     let text = format!("VALUE {} 0 3\r\nabc\r\nEND\r\n", key(&cache, Kind::Data, job.n));
     let (a, b) = text.as_bytes().split_at(10);
@@ -283,7 +287,7 @@ fn datagrams_are_put_together_and_counted() {
 #[test]
 fn a_reply_over_udp_that_is_no_answer_is_an_error_of_one_request() {
     let check = |payload: &[u8], kind: &str| {
-        let mut cache = cache(&CacheConfig { udp: true, ..config("get:100") });
+        let mut cache = cache(&config("get:100").with(|options| options.udp = true));
         let mut job = first(&mut cache);
         let parsed = cache.datagram(&mut job, &mut Wire::default(), &datagram(0, 1, payload));
         let Parsed::Done { outcome, .. } = parsed else { panic!("{parsed:?}") };
@@ -296,7 +300,7 @@ fn a_reply_over_udp_that_is_no_answer_is_an_error_of_one_request() {
 
 #[test]
 fn a_multi_get_over_udp_may_come_in_many_messages() {
-    let mut cache = cache(&CacheConfig { udp: true, ..config("mget(3):100") });
+    let mut cache = cache(&config("mget(3):100").with(|options| options.udp = true));
     let mut job = first(&mut cache);
     cache.list_keys(&job);
     let keys: Vec<String> = cache.numbers.clone().iter().map(|&n| key(&cache, Kind::Data, n)).collect();

@@ -1,6 +1,7 @@
 use std::result::Result;
 
 use openloop::Workload;
+use spec::workload::Verify;
 
 use super::*;
 use crate::cache::config::tests::config;
@@ -8,7 +9,7 @@ use crate::cache::requests::tests::{cache, draw};
 use crate::cache::{CacheConfig, Cluster, Login, OnMiss, Placement, Protocol};
 
 fn resp(mix: &str) -> CacheConfig {
-    CacheConfig { protocol: Protocol::Resp, ..config(mix) }
+    config(mix).with(|options| options.protocol = Protocol::Resp)
 }
 
 /// A Redis Cluster of these ports; all slots are the first one's.
@@ -60,8 +61,8 @@ fn counted(cache: &Cache, name: &str) -> (u64, u64) {
 #[test]
 fn golden_bytes_of_each_operation() {
     let check = |mix: &str, expiry: &str, expect: &str| {
-        let mut cache =
-            cache(&CacheConfig { expiry: expiry.parse().unwrap(), ..resp(&format!("{mix}:100")) });
+        let config = resp(&format!("{mix}:100")).with(|options| options.expiry = expiry.parse().unwrap());
+        let mut cache = cache(&config);
         let mut job = draw(&mut cache, 0).1[0].1;
         assert_eq!(written(&mut cache, &mut job), expect, "{mix}");
     };
@@ -147,8 +148,9 @@ fn a_login_is_answered_before_the_first_request() {
 
 #[test]
 fn wrong_contents_are_found() {
-    let mut cache =
-        cache(&CacheConfig { value_size: "24".parse().unwrap(), verify: true, ..resp("get:50,mget(2):50") });
+    let mut cache = cache(&resp("get:50,mget(2):50").with(|options| {
+        (options.value_size, options.verify) = ("24".parse().unwrap(), Some(Verify::Checksum));
+    }));
     for _ in 0..2 {
         let value = "v".repeat(24);
         let mut job = first(&mut cache);
@@ -163,7 +165,7 @@ fn wrong_contents_are_found() {
 
 #[test]
 fn missing_keys_are_stored() {
-    let mut cache = cache(&CacheConfig { on_miss: OnMiss::Set, ..resp("mget(3):100") });
+    let mut cache = cache(&resp("mget(3):100").with(|options| options.on_miss = OnMiss::Set));
     let mut job = first(&mut cache);
     let next = step(&mut cache, &mut job, "*3|$-1|$3|abc|$-1|").unwrap().unwrap().1;
     assert_eq!(next, "*3|$3|SET|$8|t:000009|$3|abc|*3|$3|SET|$8|t:000045|$3|abc|");
@@ -202,7 +204,7 @@ fn a_key_that_has_moved_is_asked_for_again() {
 
 #[test]
 fn the_moved_keys_of_a_multi_get_are_asked_for_one_by_one() {
-    let config = CacheConfig { on_miss: OnMiss::Set, ..resp("mget(3):100") };
+    let config = resp("mget(3):100").with(|options| options.on_miss = OnMiss::Set);
     let mut cache = cache(&cluster(&[1, 2], config));
     let mut job = draw(&mut cache, 0).1[0].1;
     let get = |n: u32| format!("*2|$3|GET|$8|t:0000{n:02}|");

@@ -1,3 +1,5 @@
+use spec::workload::Verify;
+
 use super::*;
 use crate::cache::config::tests::config;
 
@@ -31,9 +33,9 @@ fn bytes(config: &CacheConfig) -> String {
 #[test]
 fn golden_bytes_of_each_operation() {
     let check = |mix: &str, ascii: &str, meta: &str| {
-        let expiry = "7".parse().unwrap();
-        let ascii_config = CacheConfig { expiry, ..config(&format!("{mix}:100")) };
-        let meta_config = CacheConfig { protocol: Protocol::Meta, ..ascii_config.clone() };
+        let ascii_config =
+            config(&format!("{mix}:100")).with(|options| options.expiry = "7".parse().unwrap());
+        let meta_config = ascii_config.clone().with(|options| options.protocol = Protocol::Meta);
         assert_eq!([bytes(&ascii_config), bytes(&meta_config)], [ascii, meta], "{mix}");
     };
     check("get", "get t:000082|get t:000010|", "mg t:000082 v|mg t:000010 v|");
@@ -105,8 +107,7 @@ fn the_mix_is_kept() {
 
 #[test]
 fn a_value_over_the_expiry_follows_from_the_arrival() {
-    let expiry = "uniform:1..1000".parse().unwrap();
-    let config = CacheConfig { expiry, ..config("set:100") };
+    let config = config("set:100").with(|options| options.expiry = "uniform:1..1000".parse().unwrap());
     let (first, again) = (bytes(&config), bytes(&config));
     assert_eq!(first, again);
     let times: Vec<&str> = first.split('|').filter_map(|line| line.split(' ').nth(3)).collect();
@@ -115,7 +116,7 @@ fn a_value_over_the_expiry_follows_from_the_arrival() {
 
 #[test]
 fn appends_are_bounded() {
-    let mut cache = cache(&CacheConfig { keys: 2, ..config("append:100") });
+    let mut cache = cache(&config("append:100").with(|options| options.keys = 2));
     let mut since = [0u32; 2];
     let mut resets = 0;
     for seq in 0..1_000 {
@@ -206,7 +207,7 @@ fn a_multi_get_is_split_among_shards() {
 
 #[test]
 fn only_gets_go_over_udp() {
-    let config = CacheConfig { udp: true, ..cluster("ketama", "get:25,mget(4):25,gets:25,set:25") };
+    let config = cluster("ketama", "get:25,mget(4):25,gets:25,set:25").with(|options| options.udp = true);
     assert_eq!(config.endpoints(), 6);
     let mut cache = cache(&config);
     for seq in 0..200 {
@@ -228,12 +229,10 @@ fn of_trace(text: &str, select: &replay::Select, protocol: Protocol) -> CacheCon
     std::fs::write(&file, text).unwrap();
     let requests = Arc::new(replay::open(&file, &mut |_| true).unwrap());
     let replay = Arc::new(replay::Replay::new(requests, select).unwrap());
-    CacheConfig {
-        replay: Some(replay),
-        key_digits: crate::cache::Digits::Base62,
-        protocol,
-        ..config("get:100")
-    }
+    let config = config("get:100").with(|options| {
+        (options.key_digits, options.protocol) = (crate::cache::Digits::Base62, protocol);
+    });
+    CacheConfig { replay: Some(replay), ..config }
 }
 
 const TRACE: &str =
@@ -303,7 +302,8 @@ fn a_trace_is_replayed_by_every_protocol() {
 
 #[test]
 fn values_of_a_trace_are_checked_for_their_own_length() {
-    let config = CacheConfig { verify: true, ..of_trace(TRACE, &replay::Select::default(), Protocol::Ascii) };
+    let config = of_trace(TRACE, &replay::Select::default(), Protocol::Ascii);
+    let config = config.with(|options| options.verify = Some(Verify::Checksum));
     let items = Items::new(&config);
     items.versions().begin(1, true);
     let (mut key, mut value) = (Vec::new(), Vec::new());
