@@ -96,8 +96,8 @@ pub fn stats(out: &mut Vec<u8>, echo: Echo, lines: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Read, Response, read};
     use super::super::opcode;
+    use super::super::testing::{Read, Response, read};
     use super::*;
 
     const ECHO: Echo = Echo { opcode: opcode::GETK, opaque: 0x0102_0304 };
