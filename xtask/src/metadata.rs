@@ -44,20 +44,6 @@ impl Package {
     pub(crate) fn folder(&self) -> String {
         if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
     }
-
-    /// A package of a test: each dependency is `name`, `name(dev)` or `name(registry)`.
-    #[cfg(test)]
-    pub(crate) fn of(name: &str, dependencies: &[&str]) -> Package {
-        let dependency = |text: &&str| {
-            let (name, mark) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
-            Dependency {
-                name: name.into(),
-                kind: (mark == "dev" || mark == "build").then(|| mark.into()),
-                source: (mark == "registry").then(|| mark.into()),
-            }
-        };
-        Package { name: name.into(), dependencies: dependencies.iter().map(dependency).collect() }
-    }
 }
 
 #[cfg(test)]
@@ -70,5 +56,20 @@ mod tests {
         let own = packages.iter().find(|package| package.name == "xtask").unwrap();
         let serde = own.dependencies.iter().find(|dependency| dependency.name == "serde").unwrap();
         assert!(serde.kind.is_none() && serde.source.is_some());
+    }
+
+    impl Package {
+        /// A package of a test: each dependency is `name`, `name(dev)` or `name(registry)`.
+        pub(crate) fn of(name: &str, dependencies: &[&str]) -> Package {
+            let dependency = |text: &&str| {
+                let (name, mark) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
+                Dependency {
+                    name: name.into(),
+                    kind: (mark == "dev" || mark == "build").then(|| mark.into()),
+                    source: (mark == "registry").then(|| mark.into()),
+                }
+            };
+            Package { name: name.into(), dependencies: dependencies.iter().map(dependency).collect() }
+        }
     }
 }

@@ -29,13 +29,6 @@ impl Repository {
         Ok(Repository { files: files.collect(), root: root.clone() })
     }
 
-    /// A repository of a test.
-    #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Repository {
-        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        Repository { root: PathBuf::from("/none"), files: files.collect() }
-    }
-
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -83,5 +76,13 @@ mod tests {
             repository.text("xtask/src/repository.rs").is_some_and(|text| text.contains("fn reads_the_one"))
         );
         assert!(!repository.exists("target") && !repository.exists(".git"));
+    }
+
+    impl Repository {
+        /// A repository of a test.
+        pub(crate) fn of(files: &[(&str, &str)]) -> Repository {
+            let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+            Repository { root: PathBuf::from("/none"), files: files.collect() }
+        }
     }
 }

@@ -33,11 +33,6 @@ impl Guardian {
         let child = shell(&script).stdin(Stdio::piped()).process_group(0).spawn()?;
         Ok(Guardian { child, undo })
     }
-
-    #[cfg(test)]
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
 }
 
 impl Drop for Guardian {
@@ -116,7 +111,7 @@ mod tests {
         let file = folder.path().join("a file");
         std::fs::write(&file, "").unwrap();
         let guardian = Guardian::start(&line(&["rm", "-f", &file.display().to_string()])).unwrap();
-        let pid = guardian.pid();
+        let pid = guardian.child.id();
         assert!(file.exists());
         drop(guardian);
         assert!(!file.exists());
@@ -140,12 +135,12 @@ mod tests {
         // HUP, INT, QUIT and TERM have the numbers 1, 2, 3 and 15. The shell takes a moment until it has read that.
         let wanted = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14;
         let end = Instant::now() + UNDO_WAIT;
-        while ignored(guardian.pid()) & wanted != wanted {
-            assert!(Instant::now() < end, "{:x}", ignored(guardian.pid()));
+        while ignored(guardian.child.id()) & wanted != wanted {
+            assert!(Instant::now() < end, "{:x}", ignored(guardian.child.id()));
             std::thread::yield_now();
         }
         let kill = |guardian: &Guardian| {
-            let sent = Command::new("kill").args(["-s", "KILL", &guardian.pid().to_string()]).status();
+            let sent = Command::new("kill").args(["-s", "KILL", &guardian.child.id().to_string()]).status();
             assert!(sent.unwrap().success() && file.exists(), "its owner is there");
         };
         kill(&guardian);

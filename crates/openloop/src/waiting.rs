@@ -121,12 +121,6 @@ impl<T> Waiting<T> {
         self.len -= 1;
         node.item.take()
     }
-
-    /// The oldest of a connection's line.
-    #[cfg(test)]
-    pub(crate) fn oldest(&self, line: Line) -> Option<&T> {
-        if line.is_empty() { None } else { self.nodes[line.head as usize].item.as_ref() }
-    }
 }
 
 #[cfg(test)]
@@ -155,6 +149,13 @@ mod tests {
                 prop_assert_eq!(waiting.len(), model.iter().map(VecDeque::len).sum::<usize>());
                 prop_assert!(waiting.nodes.len() <= 16, "no more memory than at the start");
             }
+        }
+    }
+
+    impl<T> Waiting<T> {
+        /// The oldest of a connection's line.
+        pub(crate) fn oldest(&self, line: Line) -> Option<&T> {
+            if line.is_empty() { None } else { self.nodes[line.head as usize].item.as_ref() }
         }
     }
 }

@@ -91,10 +91,16 @@ impl<E: Entry> Slots<E> {
         self.resting.push(conn.slot);
         self.all[conn.slot as usize].entry.take()
     }
+}
 
-    /// Slots in all, and those in use.
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.all.len(), self.all.len() - self.free.len() - self.resting.len())
+#[cfg(test)]
+mod testing {
+    use super::*;
+
+    impl<E: Entry> Slots<E> {
+        /// Slots in all, and those in use.
+        pub(crate) fn counts(&self) -> (usize, usize) {
+            (self.all.len(), self.all.len() - self.free.len() - self.resting.len())
+        }
     }
 }

@@ -128,13 +128,6 @@ impl Budget {
         let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= self.common);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
-
-    /// Panics if anything is charged, waited for, or under way, once no thread holds anything.
-    #[cfg(test)]
-    pub(crate) fn audit_is_whole(&self) {
-        assert_eq!(self.taken.load(Ordering::Relaxed), 0, "bytes of the common part are missing");
-        assert_eq!(self.waiting.load(Ordering::Relaxed), 0, "connections that were closed still wait");
-    }
 }
 
 /// One thread's account.
@@ -343,6 +336,14 @@ mod tests {
                 account.release(2 * limit);
             }
             budget.audit_is_whole();
+        }
+    }
+
+    impl Budget {
+        /// Panics if anything is charged, waited for, or under way, once no thread holds anything.
+        pub(crate) fn audit_is_whole(&self) {
+            assert_eq!(self.taken.load(Ordering::Relaxed), 0, "bytes of the common part are missing");
+            assert_eq!(self.waiting.load(Ordering::Relaxed), 0, "connections that were closed still wait");
         }
     }
 }

@@ -23,12 +23,6 @@ impl UnixClock {
         UnixClock { offset: self.offset.max(earliest) }
     }
 
-    /// One by which the origin is `second` of Unix time exactly, so that a simulation knows when a second ends.
-    #[cfg(test)]
-    pub(crate) fn with_origin(second: u32) -> UnixClock {
-        UnixClock { offset: u64::from(second) * 1_000_000_000 }
-    }
-
     /// Units: µs of Unix time.
     pub(crate) fn micros(self, at: Time) -> i64 {
         (self.offset.saturating_add(at.0) / 1_000) as i64
@@ -70,5 +64,12 @@ mod tests {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as u32;
         let told = UnixClock::start(Time(5_000_000_000)).seconds(Time(5_000_000_000));
         assert!(told.abs_diff(wall) <= 1, "{told} {wall}");
+    }
+
+    impl UnixClock {
+        /// One by which the origin is `second` of Unix time exactly, so that a simulation knows when a second ends.
+        pub(crate) fn with_origin(second: u32) -> UnixClock {
+            UnixClock { offset: u64::from(second) * 1_000_000_000 }
+        }
     }
 }

@@ -48,11 +48,6 @@ impl Queue {
     pub fn md1_wait(&self) -> f64 {
         self.mg1_wait(0.0)
     }
-
-    /// The mean response time with constant service (M/D/1).
-    pub fn md1_mean(&self) -> f64 {
-        self.service + self.md1_wait()
-    }
 }
 
 #[cfg(test)]
@@ -72,7 +67,6 @@ mod tests {
         near(queue.mm1_percentile(99.0), 400.0 * 100f64.ln());
         near(queue.mg1_wait(1.0) + 200.0, queue.mm1_mean());
         near(queue.md1_wait(), 100.0);
-        near(queue.md1_mean(), 300.0);
         near(Queue::new(0.9, 1.0).unwrap().md1_wait(), 4.5);
         assert_eq!(Queue::new(0.0, 1.0).unwrap().md1_wait(), 0.0);
         assert_eq!(queue.mm1_percentile(0.0), 0.0);
@@ -118,7 +112,7 @@ mod tests {
             check("M/M/1 mean", mean(&mm1), queue.mm1_mean());
             check("M/M/1 p50", mm1[500_000], queue.mm1_percentile(50.0));
             check("M/M/1 p99", mm1[990_000], queue.mm1_percentile(99.0));
-            check("M/D/1 mean", mean(&simulated(utilisation, false)), queue.md1_mean());
+            check("M/D/1 mean", mean(&simulated(utilisation, false)), 1.0 + queue.md1_wait());
         }
     }
 }

@@ -29,11 +29,6 @@ enum Part {
 }
 
 impl Tally {
-    #[cfg(test)]
-    pub(super) fn of(passed: u64, failed: u64) -> Tally {
-        Tally { passed, failed, ..Tally::default() }
-    }
-
     /// Takes one line of `cargo test -- --show-output`; true if the line should be shown.
     ///
     /// A test that lacks a tool prints `skipped: REASON` and returns. The harness counts it as passed and shows its
@@ -191,5 +186,11 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         });
         assert_eq!((tally.passed, tally.failed, tally.skipped_count()), (11, 22, 35));
         assert_eq!(tally.skipped, ["a", "b"]);
+    }
+
+    impl Tally {
+        pub(crate) fn of(passed: u64, failed: u64) -> Tally {
+            Tally { passed, failed, ..Tally::default() }
+        }
     }
 }

@@ -50,7 +50,7 @@ fn mm1_at_80_percent() {
 fn md1_mean_at_60_percent() {
     let mut setup = Setup::new(0.6 * 1e9 / SERVICE_NS, Gap::Constant(SERVICE_NS), Stalls::default(), 15);
     setup.plan.window = Nanos::from_secs(200);
-    let mean = Queue::new(0.6, SERVICE_NS).unwrap().md1_mean();
+    let mean = SERVICE_NS + Queue::new(0.6, SERVICE_NS).unwrap().md1_wait();
     assert_close("mean", setup.run().all().response_time.mean(), mean, 0.02);
 }
 

@@ -15,9 +15,10 @@ use crate::uring::token::{GENERATIONS, Op};
 
 use crate::epoll::KEEP_OUTPUT;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// A stream that is not established yet.
+    #[default]
     Connecting,
     /// A stream.
     Open,
@@ -28,9 +29,10 @@ pub(super) enum State {
 }
 
 /// The operation that reports input on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Receive {
     /// No operation.
+    #[default]
     Idle,
     /// One is.
     Armed,
@@ -41,6 +43,7 @@ pub(super) enum Receive {
 }
 
 /// One connection's state.
+#[derive(Default)]
 pub(super) struct Entry {
     /// None for a peer of a datagram server, which has no socket of its own.
     pub(super) fd: Option<OwnedFd>,
@@ -84,28 +87,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn new(fd: Option<OwnedFd>, state: State) -> Entry {
-        Entry {
-            fd,
-            state,
-            listener: 0,
-            receive: Receive::Idle,
-            direct: 0,
-            paused: false,
-            stamped: false,
-            read_closed: false,
-            broken: false,
-            watched: false,
-            out: Vec::new(),
-            loans: Loans::default(),
-            leaving: Vec::new(),
-            left: 0,
-            gather: None,
-            sends: false,
-            owed: false,
-            held: Vec::new(),
-            ended: None,
-            address: None,
-        }
+        Entry { fd, state, ..Entry::default() }
     }
 
     #[inline]
@@ -286,18 +268,22 @@ impl Table {
             }
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn counts(&self) -> TableSizes {
-        let (slots, in_use) = self.slots.counts();
-        TableSizes { slots, in_use, remains: self.remains.len() }
-    }
 }
 
-/// Sizes of a table.
 #[cfg(test)]
-pub(super) struct TableSizes {
-    pub(super) slots: usize,
-    pub(super) in_use: usize,
-    pub(super) remains: usize,
+pub(super) mod testing {
+    use super::*;
+
+    pub(crate) struct TableSizes {
+        pub(crate) slots: usize,
+        pub(crate) in_use: usize,
+        pub(crate) remains: usize,
+    }
+
+    impl Table {
+        pub(crate) fn counts(&self) -> TableSizes {
+            let (slots, in_use) = self.slots.counts();
+            TableSizes { slots, in_use, remains: self.remains.len() }
+        }
+    }
 }

@@ -38,12 +38,6 @@ impl Offline {
         offline
     }
 
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.users.len()
-    }
-
     /// Takes one of them out; `None` if all are logged in.
     pub(super) fn draw(&mut self, rng: &mut Rng) -> Option<u32> {
         if self.users.is_empty() {
@@ -125,9 +119,9 @@ mod tests {
         let mut rng = Streams::new(1).stream(Purpose::Keys, 0);
         let all = |share: u32, most: usize, rng: &mut Rng| {
             let mut offline = Offline::new(100, (share, 3), most, rng);
-            let length = offline.len();
+            let length = offline.users.len();
             let drawn: Vec<u32> = std::iter::from_fn(|| offline.draw(rng)).collect();
-            assert_eq!((drawn.len(), offline.len()), (length, 0));
+            assert_eq!((drawn.len(), offline.users.len()), (length, 0));
             drawn
         };
         let mut users: Vec<u32> = (0..3).flat_map(|share| all(share, 1_000, &mut rng)).collect();

@@ -56,12 +56,6 @@ impl Links {
         *taken = taken.saturating_sub(1);
     }
 
-    /// How many viewers have one.
-    #[cfg(test)]
-    pub(super) fn viewers(&self) -> usize {
-        self.taken.iter().map(|taken| usize::from(*taken)).sum()
-    }
-
     /// How its viewer reaches the server.
     pub(super) fn route(link: u16) -> Route {
         let via = Via { source: Some(ClientLinks::address(link).into()), ..Via::default() };
@@ -104,5 +98,12 @@ mod tests {
         assert!(taken.last().unwrap() - taken[0] < 8, "{taken:?}");
         // More threads than links.
         assert_eq!(Links::new(25e6, (1023, 2000)).take(1.0), 1023);
+    }
+
+    impl Links {
+        /// How many viewers have one.
+        pub(crate) fn viewers(&self) -> usize {
+            self.taken.iter().map(|taken| usize::from(*taken)).sum()
+        }
     }
 }
