@@ -147,7 +147,7 @@ impl ServerArgs {
         self.check(targets)?;
         let mut servers = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            let machines = Machines::new(agents, self.target.cpus.clone());
+            let machines = Machines::new(agents);
             let cpus = placement.server.clone();
             let options = ServerOptions::of(&self.target(target), &exe, cpus, connections).serving(
                 &self.workload,

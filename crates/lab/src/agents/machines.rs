@@ -6,10 +6,10 @@ use std::time::Duration;
 use agent::{AgentConfig, Serve, Tenant, Tune, Watch};
 use app::{Addresses, Elsewhere, PeopleSet, StartReport, Watch as Asked};
 use spec::workload::{Social, Users, Video, Web};
-use spec::{Agents, Cpus, Spec, Target, Workload};
+use spec::{Agents, Spec, Target, Workload};
 
 use super::locked;
-use crate::{Error, Files, ServerOptions, SetFiles, TargetName};
+use crate::{Error, Files, FilesPlace, ServerOptions, SetFiles, TargetName};
 
 /// The time limit for a server to start on another machine; other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);
@@ -17,16 +17,14 @@ const START: Duration = Duration::from_secs(120);
 /// Machines with agents that are spoken to alike.
 pub struct Machines {
     credentials: Agents,
-    /// The processors of the services; which those are by default is known to their machine only.
-    cpus: Cpus,
     /// One for each group of services.
     sessions: Mutex<Vec<SharedTenant>>,
 }
 
 impl Machines {
-    /// Agents with these `credentials`, which run services on these processors.
-    pub fn new(credentials: &Agents, cpus: Cpus) -> Machines {
-        Machines { credentials: credentials.clone(), cpus, sessions: Mutex::default() }
+    /// Agents with these `credentials`.
+    pub fn new(credentials: &Agents) -> Machines {
+        Machines { credentials: credentials.clone(), sessions: Mutex::default() }
     }
 
     /// The tenant with the one agent that runs all services.
@@ -53,7 +51,7 @@ impl Machines {
         services: &[String],
     ) -> Result<Box<dyn Elsewhere>, String> {
         let open = || -> Result<Tenanted, Error> {
-            let spec = told(target, options, services, &self.cpus)?.to_json().to_string();
+            let spec = told(target, options, services)?.to_json().to_string();
             let (connections, services) = (options.connections as u32, services.to_vec());
             let tenant = Tenant::open(&AgentConfig::of(&self.credentials, vec![agent.into()])?)?;
             let name = tenant.label().to_owned();
@@ -92,7 +90,7 @@ pub(super) fn tune(
 /// The specification that an agent gets for a server: the part of its target that concerns these services, and the files of its workload.
 ///
 /// Errors: the server uses a folder of this machine, for its files or as its description; it already runs.
-fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &Cpus) -> Result<Spec, Error> {
+fn told(name: &TargetName, options: &ServerOptions, services: &[String]) -> Result<Spec, Error> {
     match name {
         TargetName::App(app) if app.contains('/') => {
             return Err(Error::refused(format!(
@@ -114,20 +112,19 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
             None => name != "agent",
         }
     };
-    let args = if theirs().any(|one| one.arguments.is_some()) { options.args.clone() } else { Vec::new() };
+    let target = &options.target;
+    let takes_args = theirs().any(|one| one.arguments.is_some());
     let mut spec = Spec {
         target: Target {
             server: name.clone(),
-            form: options.form,
-            binary: options.binary.clone(),
-            image: options.image.clone(),
-            instances: options.instances as u32,
-            threads: options.threads as u32,
-            memory: options.memory,
-            cpus: cpus.clone(),
-            set: options.set.iter().filter(is_theirs).cloned().collect(),
-            args,
-            ..Target::default()
+            // Addresses, devices and folders are those of its machine.
+            agent: None,
+            listen: None,
+            device: None,
+            files_in: FilesPlace::default(),
+            set: target.set.iter().filter(is_theirs).cloned().collect(),
+            args: if takes_args { target.args.clone() } else { Vec::new() },
+            ..target.clone()
         },
         ..Spec::default()
     };
@@ -245,18 +242,13 @@ mod tests {
     #[test]
     fn an_agent_reads_what_it_is_told() {
         let check = |name: &str, change: fn(&mut ServerOptions), expect: Result<fn(&Spec) -> bool, &str>| {
-            let mut options = ServerOptions { cpus: Vec::new(), ..ServerOptions::new(Path::new("/x")) };
+            let mut options = ServerOptions::new(Path::new("/x"));
             change(&mut options);
             let name: TargetName = name.parse().unwrap();
             let services = crate::application(&name).ok().flatten().map_or(Vec::new(), |app| {
                 app.services.iter().map(|one| one.name.clone()).filter(|one| one != "varnish").collect()
             });
-            let cpus = if options.cpus.is_empty() {
-                Cpus::Apart
-            } else {
-                Cpus::List(options.cpus.iter().copied().collect())
-            };
-            match (told(&name, &options, &services, &cpus), expect) {
+            match (told(&name, &options, &services), expect) {
                 (Ok(found), Ok(expect)) => {
                     assert!(found.target.server == name && expect(&found), "{found:?}");
                     assert_eq!(crate::read_spec(found.to_json()).unwrap(), found);
@@ -266,10 +258,11 @@ mod tests {
             }
         };
         check("sphinx", |_| (), Ok(|spec| spec.target == Target::default()));
-        check("sphinx", |o| o.cpus = vec![0, 2, 3], Ok(|spec| spec.target.cpus.to_string() == "0,2-3"));
-        check("memcached", |o| o.args = vec!["-R5".into()], Ok(|spec| spec.target.args == ["-R5"]));
+        let list = |o: &mut ServerOptions| o.target.cpus = "0,2-3".parse().unwrap();
+        check("sphinx", list, Ok(|spec| spec.target.cpus.to_string() == "0,2-3"));
+        check("memcached", |o| o.target.args = vec!["-R5".into()], Ok(|spec| spec.target.args == ["-R5"]));
         let set = |o: &mut ServerOptions| {
-            o.set = vec!["gzip=6".into()];
+            o.target.set = vec!["gzip=6".into()];
             o.files = Some(Files::Set {
                 files: SetFiles::Web("10xweb".parse().unwrap()),
                 seed: 3,
@@ -283,7 +276,7 @@ mod tests {
         check("nginx", set, Ok(is_web));
         let two = |o: &mut ServerOptions| {
             let words = ["nginx.agent=h:1", "agent=h:2", "nginx.threads=2", "varnish.ttl=1", "memory=1MiB"];
-            o.set = words.map(str::to_owned).to_vec();
+            o.target.set = words.map(str::to_owned).to_vec();
         };
         check("varnish-nginx", two, Ok(|spec| spec.target.set == ["nginx.threads=2", "memory=1MiB"]));
         check("lighttpd", |_| (), Ok(|spec| spec.workload.name() == "web"));

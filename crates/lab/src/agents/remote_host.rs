@@ -37,10 +37,11 @@ impl RemoteAgent {
 
 impl RemoteHost for RemoteAgent {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
-        let listed = || Cpus::List(options.cpus.iter().copied().collect());
-        let cpus = if options.cpus.is_empty() { Cpus::Apart } else { listed() };
-        let machines = Machines::new(&self.credentials, cpus);
-        let options = ServerOptions { agent: Some(self.address.clone()), ..options.clone() };
+        let mut options = options.clone();
+        let listed = options.cpus.iter().copied().collect();
+        options.target.cpus = if options.cpus.is_empty() { Cpus::Apart } else { Cpus::List(listed) };
+        options.target.agent = Some(self.address.clone());
+        let machines = Machines::new(&self.credentials);
         let server = Server::start_with(target, &options, Some(&machines))
             .map_err(|error| failed(&target.to_string(), &error))?;
         let tenant = machines.only_session().map_err(|error| failed(&target.to_string(), &error))?;

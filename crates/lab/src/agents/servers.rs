@@ -66,7 +66,7 @@ impl AgentServers {
         };
         let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
-        (options.listen, options.routed) = (self.listen, self.routed);
+        (options.target.listen, options.routed) = (Some(self.listen), self.routed);
         options.people = crate::people_of(&workload);
         options.files = files_of(&target, workload)?;
         options.only.clone_from(&serve.services);
@@ -360,7 +360,7 @@ mod tests {
             servers().options(&message(target, line)),
             says,
         ) {
-            (Ok((_, options)), None) => assert_eq!(options.listen, IpAddr::from([10, 0, 0, 5])),
+            (Ok((_, options)), None) => assert_eq!(options.target.listen, Some(IpAddr::from([10, 0, 0, 5]))),
             (Err(error), Some(says)) => assert!(error.contains(says), "{line}: {error}"),
             (found, _) => panic!("{line}: {found:?}"),
         };
@@ -392,7 +392,7 @@ mod tests {
         let routed = AgentServers { routed: Some("10.0.7.0/28".parse().unwrap()), ..servers() };
         for form in ["bridged", "lxc", "podman", "docker"] {
             let (_, options) = routed.options(&message("memcached", &format!("--form {form}"))).unwrap();
-            assert_eq!((options.form.name(), options.routed), (form, routed.routed));
+            assert_eq!((options.target.form.name(), options.routed), (form, routed.routed));
         }
         check("memcached", "--server-cpus 1000", Some("no processor 1000"));
         check("memcached", "--server-cpus cores:2", Some("for studies"));

@@ -106,10 +106,11 @@ impl Bench {
             (Some(_), _) => Vec::new(),
         };
         let options = ServerOptions::of(target, &setup.exe, listed, generator.connections());
-        let options = ServerOptions { span_bytes, ..options }.serving(&workload, &target.server, files);
+        let mut options = ServerOptions { span_bytes, ..options }.serving(&workload, &target.server, files);
+        options.target.cpus = cpus;
         let (server, hold) = match remote_host {
             None => {
-                let machines = Machines::new(&agents, cpus.clone());
+                let machines = Machines::new(&agents);
                 let server = Server::start_with(&target.server, &options, Some(&machines))?;
                 let servers = std::slice::from_ref(&server);
                 let hold = KnobGuard::here(experiment, &plan.name, servers, &placement, engine)?;

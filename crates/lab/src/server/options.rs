@@ -1,12 +1,11 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use app::{Addresses, App, PeopleSet, Placement, Plan};
-use launch::{Form, Subnet};
-use spec::{TargetName, Workload};
-use units::Bytes;
+use launch::Subnet;
+use spec::{Target, TargetName, Workload};
 
 use super::{Files, spans};
 
@@ -15,37 +14,19 @@ use super::{Files, spans};
 pub struct ServerOptions {
     /// This program, which is started once more as the embedded server.
     pub exe: PathBuf,
-    /// The form that it runs in.
-    pub form: Form,
-    /// The agent that starts it on another machine, as `HOST:PORT`; `None`: it is started here.
-    pub agent: Option<String>,
+    /// The set-up, as a specification has it; on this machine `cpus` are its processors.
+    pub target: Target,
     /// The services to start; empty means all. The others run elsewhere.
     pub only: Vec<String>,
     /// Addresses of services elsewhere that are called from here.
     pub called: Addresses,
-    /// The address that a bare one listens on; the others have addresses of their own.
-    pub listen: IpAddr,
-    /// The range that the others have their addresses of, which other machines route to this one; `None`: they are reached from
-    /// this machine only.
+    /// The range from which those that are not bare have their addresses, which other machines route to this one; `None`: they
+    /// are reached from this machine only.
     pub routed: Option<Subnet>,
-    /// A build of the user's in place of the program that is found, or of the embedded server.
-    pub binary: Option<PathBuf>,
-    /// An image of the user's that podman or docker runs, with the program in it.
-    pub image: Option<String>,
-    /// Servers among which threads, memory and processors are divided.
-    pub instances: usize,
-    /// Threads that serve, or worker processes, of all instances together.
-    pub threads: usize,
-    /// Memory for items, of all instances together.
-    pub memory: Bytes,
     /// Connections that will be made to each instance.
     pub connections: usize,
     /// The processors that they may run on.
     pub cpus: Vec<usize>,
-    /// Settings, `NAME=VALUE` or `SERVICE.NAME=VALUE`: `gzip=6`, `nginx.threads=2`.
-    pub set: Vec<String>,
-    /// Further arguments, such as `-o no_lru_maintainer`.
-    pub args: Vec<String>,
     /// The files of a web server.
     pub files: Option<Files>,
     /// The users whose data it begins with.
@@ -87,7 +68,7 @@ impl ServerOptions {
         // An application like the one that begins with such data has the same settings. Those of the user come later, and win.
         let is_like = |name: &str| app.as_ref().is_some_and(|app| app.made_as() == name);
         if let Some((_, settings)) = workload.data_settings().filter(|(name, _)| is_like(name)) {
-            options.set.splice(0..0, settings);
+            options.target.set.splice(0..0, settings);
         }
         options
     }
@@ -96,21 +77,12 @@ impl ServerOptions {
     pub fn new(exe: &Path) -> ServerOptions {
         ServerOptions {
             exe: exe.into(),
-            form: Form::Bare,
-            agent: None,
+            target: Target::default(),
             only: Vec::new(),
             called: Addresses::new(),
-            listen: Ipv4Addr::LOCALHOST.into(),
             routed: None,
-            binary: None,
-            image: None,
-            instances: 1,
-            threads: 1,
-            memory: Bytes(1 << 30),
             connections: 64,
             cpus: crate::allowed_cpus()[..1].to_vec(),
-            set: Vec::new(),
-            args: Vec::new(),
             files: None,
             people: None,
             traced: false,
@@ -120,22 +92,8 @@ impl ServerOptions {
     }
 
     /// Options from a specification, with `cpus` and the number of connections. The files are set later.
-    pub fn of(target: &spec::Target, exe: &Path, cpus: Vec<usize>, connections: usize) -> ServerOptions {
-        ServerOptions {
-            form: target.form,
-            agent: target.agent.clone(),
-            listen: target.listen.unwrap_or(Ipv4Addr::LOCALHOST.into()),
-            binary: target.binary.clone(),
-            image: target.image.clone(),
-            instances: target.instances as usize,
-            threads: target.threads as usize,
-            memory: target.memory,
-            connections,
-            cpus,
-            set: target.set.clone(),
-            args: target.args.clone(),
-            ..ServerOptions::new(exe)
-        }
+    pub fn of(target: &Target, exe: &Path, cpus: Vec<usize>, connections: usize) -> ServerOptions {
+        ServerOptions { target: target.clone(), connections, cpus, ..ServerOptions::new(exe) }
     }
 
     /// The start plan of `app`. Every service gets the common threads, memory, processors, instances, form and machine,
@@ -143,30 +101,32 @@ impl ServerOptions {
     ///
     /// Errors: an unknown setting; arguments or a program that none of its services takes.
     pub fn plan(&self, app: &Arc<App>) -> Result<Plan, app::Error> {
-        if self.listen.is_unspecified() {
-            let problem = format!("listen={}: it is not one address, such as 10.0.0.5", self.listen);
+        let target = &self.target;
+        let listen = target.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
+        if listen.is_unspecified() {
+            let problem = format!("listen={listen}: it is not one address, such as 10.0.0.5");
             return Err(app::Error::Setting { service: app.name.clone(), problem });
         }
         let mut plan = Plan::new(Arc::clone(app), &self.exe);
         plan.place_all(&Placement {
-            threads: self.threads,
-            memory: self.memory,
+            threads: target.threads as usize,
+            memory: target.memory,
             cpus: self.cpus.clone(),
-            instances: self.instances.max(1),
-            form: self.form,
-            agent: self.agent.clone(),
+            instances: target.instances.max(1) as usize,
+            form: target.form,
+            agent: target.agent.clone(),
             ..Placement::default()
         });
         plan.only.clone_from(&self.only);
         plan.called.clone_from(&self.called);
-        plan.listen = self.listen;
+        plan.listen = listen;
         plan.routed = self.routed;
         // Servers count listeners and the like among them.
         plan.connections = (self.connections + 64).max(1024);
         plan.people = self.people;
-        plan.program(self.binary.clone(), self.image.clone())?;
-        plan.arguments(&self.args)?;
-        plan.set(&self.set)?;
+        plan.program(target.binary.clone(), target.image.clone())?;
+        plan.arguments(&target.args)?;
+        plan.set(&target.set)?;
         Ok(plan)
     }
 }

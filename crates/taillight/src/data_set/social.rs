@@ -118,9 +118,9 @@ fn load(args: &SocialArgs) -> Result<()> {
         );
     }
     let options = ServerOptions {
+        target: spec::Target { set: args.set.clone(), ..spec::Target::default() },
         people: Some(app::PeopleSet { users: args.users.0, seed: args.users_seed }),
         only: services,
-        set: args.set.clone(),
         ..ServerOptions::new(&lab::this_program()?)
     };
     let seeds = make_data(&args.target, &options)?;

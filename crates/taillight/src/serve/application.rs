@@ -124,17 +124,15 @@ fn people(target: &TargetName, args: &ApplicationArgs) -> Result<Option<app::Peo
 }
 
 pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<()> {
-    let options = ServerOptions {
-        threads: usize::from(args.threads),
-        memory: args.memory,
+    let mut options = ServerOptions {
         connections: args.connections as usize,
         cpus: args.cpus.as_ref().map_or_else(allowed_cpus, |cpus| cpus.as_slice().to_vec()),
-        set: args.set.clone(),
-        args: args.arg.clone(),
         files: files(target, args)?,
         people: people(target, args)?,
         ..args.around.options()?
     };
+    (options.target.threads, options.target.memory) = (args.threads.into(), args.memory);
+    (options.target.set, options.target.args) = (args.set.clone(), args.arg.clone());
     around::run(target, &options, &args.around)
 }
 

@@ -51,13 +51,14 @@ impl Around {
     }
 
     pub(super) fn options(&self) -> Result<ServerOptions> {
-        Ok(ServerOptions {
+        let target = spec::Target {
             form: self.form.unwrap_or_default(),
             binary: self.binary.clone(),
             image: self.image.clone(),
-            instances: self.instances.map_or(1, usize::from),
-            ..ServerOptions::new(&lab::this_program()?)
-        })
+            instances: self.instances.map_or(1, u32::from),
+            ..spec::Target::default()
+        };
+        Ok(ServerOptions { target, ..ServerOptions::new(&lab::this_program()?) })
     }
 }
 
@@ -71,14 +72,9 @@ pub(super) fn sphinx(given: &sphinx::Options, typed: &Typed, around: &Around) ->
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();
     cpus.dedup();
-    let options = ServerOptions {
-        threads: config.cpus.len(),
-        memory: config.memory,
-        connections: config.connections,
-        cpus,
-        args: words(typed)?,
-        ..around.options()?
-    };
+    let mut options = ServerOptions { connections: config.connections, cpus, ..around.options()? };
+    options.target.threads = config.cpus.len() as u32;
+    (options.target.memory, options.target.args) = (config.memory, words(typed)?);
     run(&TargetName::app("sphinx"), &options, around)
 }
 
@@ -101,8 +97,8 @@ fn words(typed: &Typed) -> Result<Vec<String>> {
 }
 
 pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<()> {
-    if options.threads < options.instances {
-        let (threads, instances) = (options.threads, options.instances);
+    let spec::Target { threads, instances, .. } = options.target;
+    if threads < instances {
         bail!(
             "{threads} threads for {instances} instances: each needs one; use --threads {instances} or more"
         );
@@ -112,7 +108,9 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     }
     let interrupt = Interrupt::on_signals()?;
     let app = lab::application(name)?;
-    if let Some(app) = app.as_ref().filter(|_| options.binary.is_none() && options.image.is_none()) {
+    if let Some(app) =
+        app.as_ref().filter(|_| options.target.binary.is_none() && options.target.image.is_none())
+    {
         // Programs that are up to date with their sources are not built again.
         build::built(app, &app.built_folder(), &[], &interrupt)?;
     }
@@ -152,8 +150,8 @@ fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool
         let restarts = halves.map(|(stop_s, start_s)| json!({ "stop_s": stop_s, "start_s": start_s }));
         return say_json(&json!({
             "server": name.to_string(),
-            "form": options.form.to_string(),
-            "instances": options.instances,
+            "form": options.target.form.to_string(),
+            "instances": options.target.instances,
             "median_restart_s": median_restart_s,
             "restarts": restarts.collect::<Vec<_>>(),
         }));
@@ -161,7 +159,8 @@ fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool
     for (i, (stop, start)) in halves.enumerate() {
         println!("{:>5}: {:.3} s (stop {stop:.3} s, start {start:.3} s)", i + 1, stop + start);
     }
-    println!("restart of {name}, {}: {median_restart_s:.3} s (median of {times})", options.form);
+    let form = options.target.form;
+    println!("restart of {name}, {form}: {median_restart_s:.3} s (median of {times})");
     Ok(())
 }
 

@@ -89,7 +89,8 @@ impl Bench {
     }
 
     fn server(&self, name: &str) -> Server {
-        let options = ServerOptions { memory: Bytes(64 << 20), ..ServerOptions::new(&pretend()) };
+        let mut options = ServerOptions::new(&pretend());
+        options.target.memory = Bytes(64 << 20);
         let mut server = Server::start(&TargetName::app("sphinx"), &options).unwrap();
         server.rename(name.into());
         server

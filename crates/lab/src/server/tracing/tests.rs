@@ -204,7 +204,8 @@ fn what_writes_no_spans_is_refused_before_it_starts() {
         "nginx: spans of traced requests are unavailable: none of its services writes",
     );
     check(&"127.0.0.1:9".parse().unwrap(), &options, "it was not started for this load");
-    let elsewhere = crate::ServerOptions { set: vec!["plot.agent=10.0.0.5:7070".into()], ..options };
+    let mut elsewhere = options;
+    elsewhere.target.set = vec!["plot.agent=10.0.0.5:7070".into()];
     check(
         &crate::TargetName::app("movies"),
         &elsewhere,
