@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use launch::Form;
+use spec::Agents;
 
 use crate::Error;
 use crate::description::{Protocol, Service};
@@ -70,7 +71,7 @@ fn call(
         let problem = format!("it listens on no TCP address, and {} runs on {}", caller.name, machine(from));
         return unfit(called, format!("{problem}; place both on one machine"));
     }
-    if to.agent.is_none() && !beyond_loopback && !from.agent.as_deref().is_some_and(is_here) {
+    if to.agent.is_none() && !beyond_loopback && !from.agent.as_deref().is_some_and(Agents::is_here) {
         return unfit(
             called,
             format!(
@@ -83,13 +84,6 @@ fn call(
         );
     }
     Ok(())
-}
-
-/// Whether the agent at `agent` is on this machine: it listens on loopback.
-fn is_here(agent: &str) -> bool {
-    let host = agent.rsplit_once(':').map_or(agent, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The target of a run: an application started for it, or the addresses of running servers.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -116,11 +116,7 @@ fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
 ///
 /// Errors: one of them is on another machine, and the server on loopback or behind a bridge.
 pub fn check_reach(target: &spec::Target, agents: &spec::Agents) -> Result<(), Error> {
-    let is_here = |agent: &&String| {
-        let host = agent.rsplit_once(':').map_or(agent.as_str(), |(host, _)| host).trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-    };
-    let Some(agent) = agents.agents.iter().find(|agent| !is_here(agent)) else { return Ok(()) };
+    let Some(agent) = agents.elsewhere() else { return Ok(()) };
     if target.server.is_external() || target.agent.is_some() {
         return Ok(());
     }

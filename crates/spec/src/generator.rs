@@ -1,5 +1,6 @@
 //! How the load is generated.
 
+use core::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -114,6 +115,17 @@ impl Agents {
     /// Errors: the lease is outside the limits, which the message names.
     pub fn check_lease(&self) -> Result<(), String> {
         checked(self.agents_lease).map(drop)
+    }
+
+    /// Whether the agent at `HOST:PORT` is on this machine: it listens on loopback.
+    pub fn is_here(agent: &str) -> bool {
+        let host = agent.rsplit_once(':').map_or(agent, |(host, _)| host).trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// The first agent on another machine.
+    pub fn elsewhere(&self) -> Option<&String> {
+        self.agents.iter().find(|agent| !Agents::is_here(agent))
     }
 }
 

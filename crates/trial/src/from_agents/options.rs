@@ -17,12 +17,7 @@ pub(super) fn check(
             );
         }
     }
-    let here = |agent: &String| {
-        let host = agent.rsplit_once(':').map_or(agent.as_str(), |(host, _)| host);
-        host == "localhost"
-            || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-    };
-    if let Some(agent) = asked.agents.iter().find(|agent| !here(agent))
+    if let Some(agent) = asked.elsewhere()
         && let Some(server) = servers.iter().find(|server| server.is_local())
     {
         bail!(
