@@ -124,9 +124,11 @@ public final class Server implements Run.Listener {
             service.counts.connections.increment();
             channel.configureBlocking(false);
             channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-            SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+            SelectionKey key = channel.register(selector, 0);
             Peer peer = new Peer(this, channel, key);
             key.attach(peer);
+            // Only now: without memory for the peer, a key that is ready and has none would keep the loop busy.
+            key.interestOps(SelectionKey.OP_READ);
             peers.add(peer);
         } catch (IOException error) {
             if (!isDraining) {
