@@ -19,11 +19,10 @@ use reactor::Address;
 use results::{TracedRequests, Transport, Trial};
 
 use crate::from_agents::Agents;
-use crate::record::{self, Circumstances};
 use crate::sampled::sampled;
 use crate::task::Task;
 use crate::workload::{self, Reach, Run};
-use crate::{config, live, noise};
+use crate::{config, live, noise, record};
 
 /// Result of a trial.
 pub struct Done {
@@ -110,23 +109,24 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         Some(quota) => verdict.caused_by(quota),
         None => verdict,
     };
-    let about = Circumstances {
-        load,
-        within: spec.generator.target_latency.clone(),
+    let about = Trial {
         started,
-        spec: resolved,
-        cpus: cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
-        found,
-        transport,
-        io: io.backend.to_string(),
+        transport: Some(transport),
+        agents: agents.map_or(Vec::new(), |agents| agents.records),
+        generator: results::Generator {
+            cpus: cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
+            io: io.backend.to_string(),
+            ..results::Generator::default()
+        },
         noise,
-        verdict,
+        window_opened_monotonic_ns: opened.map(|opened| opened.0),
+        probes: stamped.and_then(|stamped| stamped.record(&generator, &recording)),
         counters,
+        found,
+        verdict,
+        ..Trial::default()
     };
-    let mut trial = record::record(&recording, about);
-    trial.window_opened_monotonic_ns = opened.map(|opened| opened.0);
-    trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
-    trial.agents = agents.map_or(Vec::new(), |agents| agents.records);
+    let trial = record::record(&recording, &load, resolved, about);
     let sampled = sampled(spec, &recording);
     Ok(Done { trial, recording, sampled })
 }

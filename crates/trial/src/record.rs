@@ -1,7 +1,5 @@
 //! Turns a recording into the record of a trial.
 
-use std::collections::BTreeMap;
-
 use hist::hlog::{Interval, Log};
 use hist::{Latency, WindowSelection, Windows};
 use openloop::{
@@ -10,55 +8,34 @@ use openloop::{
 };
 use results::{
     Arrivals, Bounds, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount,
-    Found, Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit,
-    PercentileBounds, ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic, Transport, Trial,
-    Verdict, WindowPoint, Within, counted,
+    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit, PercentileBounds,
+    ReceiveTimes, ServerFigures, Sessions, TierWork, TimeBounds, Traffic, Trial, WindowPoint, Within,
+    counted,
 };
 use spec::Spec;
 use units::Nanos;
 use workloads::social::{TIERS, of_operation};
 
-/// Facts of a trial that its recording does not hold.
-pub(crate) struct Circumstances {
-    pub load: Load,
-    /// Targets for which the share of requests within them is counted.
-    pub within: Vec<Nanos>,
-    pub started: String,
-    /// The specification, with all defaults filled in.
-    pub spec: Spec,
-    pub found: Found,
-    pub transport: Transport,
-    /// The processors of the generator, or of each agent's generator.
-    pub cpus: Vec<usize>,
-    /// The event loop.
-    pub io: String,
-    pub noise: Noise,
-    pub verdict: Verdict,
-    pub counters: BTreeMap<String, f64>,
-}
-
-/// The record of a trial. The lab fills in its identifier, target, purpose and block.
-pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
+/// The record of a trial of the resolved `spec`; `about` has what the recording does not hold. The lab fills in its
+/// identifier, target, purpose and block.
+pub(crate) fn record(recording: &Recording, load: &Load, spec: Spec, about: Trial) -> Trial {
     let all = recording.all();
     let footing = Footing::of(recording);
     let over_time = recording.windows.over_time(WindowSelection::All);
     let us = |t: Nanos| t.as_micros_f64();
     let arrivals = arrivals(&recording.tally);
-    let load = about.load;
     let counters = recording
         .counters
         .iter()
         .filter_map(|(name, count, of)| counted(name, *count, *of))
         .chain(about.counters)
         .collect();
-    let mut targets = about.within;
+    let mut targets = spec.generator.target_latency.clone();
     targets.sort_unstable();
     targets.dedup();
     let within = |target: Nanos| Within::of(&all.response_time, &arrivals, target);
-    let spec = &about.spec;
     let generator = Generator {
         threads: recording.threads,
-        cpus: about.cpus,
         connections: match recording.backlog.iter().map(|point| point.sessions).max() {
             Some(sessions) if spec.workload.has_sessions() => u32::try_from(sessions).unwrap_or(u32::MAX),
             _ if !recording.connections.is_empty() => {
@@ -68,7 +45,6 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         },
         depth: spec.generator.depth,
         pace: spec.generator.pace().to_string(),
-        io: about.io,
         receive_times: recording.receives.stamped_share().map(|kernel_share| ReceiveTimes {
             kernel_share,
             clock_error_us: us(recording.receives.clock_error),
@@ -86,6 +62,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         lag_limit_us: all.response_time.value_at(99.0).map(|p99| us(openloop::lag_limit(p99))),
         backlog_at_end: recording.backlog.last().map_or(0, |point| point.backlog),
         max_in_flight: recording.max_in_flight,
+        ..about.generator
     };
     let seen = |times: &&OperationTimes| times.tally.intended > 0 || !times.response_time.is_empty();
     let mut operations: Vec<Operation> = recording.operations.iter().filter(seen).map(operation).collect();
@@ -95,8 +72,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         }
     }
     Trial {
-        started: about.started,
-        offered_rps: match &load {
+        offered_rps: match load {
             Load::Open { rate, .. } => rate.rps(),
             // A closed loop has no offered load: the clients sent requests as fast as they were answered.
             Load::Closed { .. } => recording.achieved_rps(),
@@ -105,7 +81,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         window_s: recording.window.as_secs_f64(),
         warmup_s: spec.time.warmup.as_secs_f64(),
         drain_s: recording.drain.as_secs_f64(),
-        loop_kind: match &load {
+        loop_kind: match load {
             Load::Open { .. } => LoopKind::Open,
             Load::Closed { .. } => LoopKind::Closed,
         },
@@ -114,10 +90,9 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
             Load::Closed { think } => {
                 let interval = recording.expected_interval().unwrap_or_default();
                 let clients = u32::try_from(recording.clients).unwrap_or(u32::MAX);
-                Some(ClosedLoop::new(clients, think, &all.response_time, interval))
+                Some(ClosedLoop::new(clients, *think, &all.response_time, interval))
             }
         },
-        transport: Some(about.transport),
         arrivals,
         within: targets.into_iter().filter_map(within).collect(),
         traffic: Traffic::over(
@@ -137,15 +112,12 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         generator,
         lateness: Some(lateness(recording, &footing)),
         bounds: Some(bounds(recording, &footing)),
-        noise: about.noise,
         disturbance: Some(disturbance(recording, &footing)),
         counters,
-        sessions: about.spec.workload.has_sessions().then(|| sessions(recording)),
-        spec: Some(about.spec),
-        found: about.found,
-        verdict: about.verdict,
+        sessions: spec.workload.has_sessions().then(|| sessions(recording)),
+        spec: Some(spec),
         heat: Some(Heat::of(&over_time)),
-        ..Trial::default()
+        ..about
     }
 }
 
