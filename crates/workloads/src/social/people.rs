@@ -119,9 +119,9 @@ mod tests {
         let mut rng = Streams::new(1).stream(Purpose::Keys, 0);
         let all = |share: u32, most: usize, rng: &mut Rng| {
             let mut offline = Offline::new(100, (share, 3), most, rng);
-            let length = offline.users.len();
+            let length = offline.len();
             let drawn: Vec<u32> = std::iter::from_fn(|| offline.draw(rng)).collect();
-            assert_eq!((drawn.len(), offline.users.len()), (length, 0));
+            assert_eq!((drawn.len(), offline.len()), (length, 0));
             drawn
         };
         let mut users: Vec<u32> = (0..3).flat_map(|share| all(share, 1_000, &mut rng)).collect();
@@ -154,6 +154,13 @@ mod tests {
             assert!(people.are_friends(user, friend(&people, user, &mut rng)));
             let other = stranger(&people, user, &mut rng);
             assert!(other != user && !people.are_friends(user, other), "{user} and {other}");
+        }
+    }
+
+    impl Offline {
+        /// How many there are.
+        pub(crate) fn len(&self) -> usize {
+            self.users.len()
         }
     }
 }
