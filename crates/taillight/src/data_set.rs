@@ -63,7 +63,7 @@ pub(crate) fn run(args: &DataSetArgs) -> Result<()> {
 fn write(set: &DataSet) -> Result<()> {
     let mut text = Vec::new();
     set.write(&mut text)?;
-    say(&String::from_utf8(text)?)
+    say(&String::from_utf8(text)?).context("cannot write the data set")
 }
 
 fn check(set: &DataSet, scale: Scaling) -> Result<()> {
