@@ -10,7 +10,7 @@ use results::{ServiceUsage, Trial};
 use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
 use spec::{Spec, TargetName};
-use units::{Nanos, Rate, Time};
+use units::{Rate, Time};
 
 use crate::server::Readings;
 use crate::{Error, Request, Server};
@@ -109,7 +109,7 @@ impl Generator {
         let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let target = server.record().name.clone();
         let process = self.trial(server, (request, stamps), file)?;
-        let mut readings = Readings::beside(Nanos(request.span.window.as_nanos() as u64));
+        let mut readings = Readings::beside(request.time.window);
         let mut look = |lines: &[String], server: &Server| {
             readings.look(server);
             tick(lines);
@@ -205,10 +205,13 @@ impl Generator {
         let logins = ALLOWANCE_PER_LOGIN.mul_f64(workload.logins(request.rate_rps, generator));
         let primed = ALLOWANCE_PER_PRIMED.saturating_mul(workload.primed());
         // The results of the last steps are waited for.
-        let last = workload.longest_step().into();
-        [request.span.total(), generator.drain.into(), generator.timeout.into(), fill, logins, primed, last]
-            .iter()
-            .fold(self.allowance, |sum, part| sum.saturating_add(*part))
+        let last = workload.longest_step();
+        let times = [request.time.warmup, request.time.window, generator.drain, generator.timeout, last];
+        times
+            .map(Duration::from)
+            .into_iter()
+            .chain([fill, logins, primed])
+            .fold(self.allowance, Duration::saturating_add)
     }
 
     /// The process of this specification. It is confined to its processors from its first instruction.
@@ -236,7 +239,7 @@ impl Generator {
             spec.load = spec::Load::Rate(Rate::new(rps).map_err(Error::Target)?);
         }
         spec.seed = request.seed;
-        (spec.time.warmup, spec.time.window) = (request.span.warmup.into(), request.span.window.into());
+        (spec.time.warmup, spec.time.window) = (request.time.warmup, request.time.window);
         if let Some(protocol) = server.protocol() {
             spec.workload.speak(protocol);
         }

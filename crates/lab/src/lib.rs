@@ -37,7 +37,7 @@ pub use placement::{Placement, allowed_cores, allowed_cpus, would_starve};
 pub use priority::raise_priority;
 pub use run::{
     Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup,
-    Span, Step, Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
+    Step, Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{
     Bisection, Bracket, ENOUGH_SESSIONS, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote,

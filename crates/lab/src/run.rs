@@ -35,4 +35,4 @@ pub(crate) use runner::limits;
 pub use runner::{Ended, Runner};
 #[cfg(test)]
 pub(crate) use step::Step as BlockStep;
-pub use trials::{Request, Span, Trials};
+pub use trials::{Request, Trials};

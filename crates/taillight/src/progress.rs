@@ -245,9 +245,7 @@ fn rate(rps: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use lab::{Request, Span};
+    use lab::Request;
     use results::{Arrivals, DistributionSummary, Sessions, Verdict};
 
     use super::*;
@@ -285,7 +283,7 @@ mod tests {
                 block: 0,
                 load_share: share,
                 rate_rps: rate,
-                span: Span { warmup: Duration::ZERO, window: Duration::ZERO },
+                time: spec::Time::default(),
                 seed: 1,
             };
             let step = Step { target: "sphinx", workload: "cache", closed, request: &request };

@@ -12,13 +12,14 @@ use launch::Interrupt;
 use probes::Probe;
 use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, Trial};
 use serde_json::Value;
-use spec::{Agents, Cpus, Load, Spec};
+use spec::{Agents, Cpus, Load, Spec, Time};
 
 use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
-use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
+use super::trials::of_search;
+use super::{BenchPlan, Point, Request, Trials, metrics, processors};
 use crate::agents::Machines;
 use crate::compare;
 use crate::job::without_trials;
@@ -53,7 +54,8 @@ pub struct Bench {
     /// Placement of server and generator, and the network between them, for the reader.
     pub(super) notes: Vec<String>,
     folder: String,
-    search: Span,
+    /// The time of a trial that searches for a maximum.
+    search: Time,
     has_sessions: bool,
     /// The maximum of each target in this block; empty if its search failed.
     maxima: Vec<MaxThroughput>,
@@ -152,7 +154,7 @@ impl Bench {
             given_up: None,
             notes: Vec::new(),
             folder,
-            search: Span::of_search(experiment),
+            search: of_search(experiment),
             has_sessions: experiment.workload.has_sessions(),
             drift: None,
             hold: KnobGuard::none(),
@@ -234,7 +236,7 @@ impl Bench {
                     block,
                     load_share: share,
                     rate_rps: rate,
-                    span: Span::of(&point.experiment),
+                    time: point.experiment.time,
                     seed,
                 };
                 if again {

@@ -8,10 +8,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use results::Purpose;
 use spec::workload::MadeFiles;
-use spec::{Load, Spec};
+use spec::{Load, Spec, Time};
 
 use super::agenda::{Agenda, OVERHEAD, Part};
-use super::{BenchPlan, Plan, Point, Span};
+use super::trials::of_search;
+use super::{BenchPlan, Plan, Point};
 
 /// A server takes about this long to start.
 const START: Duration = Duration::from_millis(200);
@@ -152,9 +153,9 @@ impl Plan {
 
     /// The trials that a step takes, and how long each.
     fn part(&self, step: Step, block: u32) -> Part {
-        let search = |bench: &BenchPlan, trials: usize, span: Span| Part {
+        let search = |bench: &BenchPlan, trials: usize, time: Time| Part {
             trials: trials * bench.targets,
-            each: span.total() + OVERHEAD,
+            each: whole(time),
             beside: Duration::ZERO,
         };
         match step {
@@ -163,11 +164,11 @@ impl Plan {
                 let bench = &self.benches[bench];
                 let of_sessions = bench.experiment.workload.has_sessions();
                 let trials = if of_sessions { MAXIMUM_OF_SESSIONS } else { MAXIMUM };
-                search(bench, trials[usize::from(block > 0)], Span::of_search(&bench.experiment))
+                search(bench, trials[usize::from(block > 0)], of_search(&bench.experiment))
             }
             Step::Peak(bench) => {
                 let bench = &self.benches[bench];
-                search(bench, PEAK[usize::from(self.points.is_empty())], Span::of(&bench.experiment))
+                search(bench, PEAK[usize::from(self.points.is_empty())], bench.experiment.time)
             }
             Step::Reference(place) => self.of_point(&self.references[place]),
             Step::Point(place) => self.of_point(&self.points[place]),
@@ -176,7 +177,7 @@ impl Plan {
     }
 
     fn of_point(&self, point: &Point) -> Part {
-        let one = Span::of(&point.experiment).total() + OVERHEAD;
+        let one = whole(point.experiment.time);
         match point.experiment.load {
             // The search at the block's beginning has measured it.
             Load::Maximum => Part::default(),
@@ -186,6 +187,11 @@ impl Plan {
             _ => Part { trials: self.benches[point.bench].targets, each: one, ..Part::default() },
         }
     }
+}
+
+/// How long a trial of this time takes.
+fn whole(time: Time) -> Duration {
+    Duration::from(time.warmup + time.window) + OVERHEAD
 }
 
 fn fill(experiment: &Spec) -> Duration {

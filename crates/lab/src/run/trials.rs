@@ -1,11 +1,12 @@
 //! One run in the making: it runs trials one after the other and keeps all that is known on disk.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use launch::{Interrupt, Interrupted};
 use probes::{Probe, ProbeSet};
 use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, TracedRequests, Trial};
-use spec::{Reset, Spec};
+use spec::{Reset, Spec, Time};
+use units::Nanos;
 
 use super::progress::{Event, Step, Tracker};
 use crate::server::{Looks, is_cell};
@@ -44,35 +45,13 @@ const OBSERVED: &str = "The probes looked throughout the trials that searched fo
 /// Source: the threshold at which foreign load disturbs a window (`crates/trial/src/noise.rs`).
 pub(super) const TAKEN: f64 = 0.10;
 
-/// How long the load of a trial runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Load before the window.
-    pub warmup: Duration,
-    /// Time in which arrivals count.
-    pub window: Duration,
-}
-
-impl Span {
-    /// Warm-up and window together.
-    pub fn total(&self) -> Duration {
-        self.warmup + self.window
-    }
-
-    /// Of a trial that measures.
-    pub fn of(spec: &Spec) -> Span {
-        Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
-    }
-
-    /// Of a trial that searches for the maximum: they come in numbers and ask less. Of sessions, which live for minutes, half
-    /// of a window is the least, and the warm-up is whole.
-    pub(super) fn of_search(spec: &Spec) -> Span {
-        let window = Duration::from(spec.time.search);
-        if spec.workload.has_sessions() {
-            let whole = Span::of(spec);
-            return Span { window: window.max(whole.window / 2), ..whole };
-        }
-        Span { warmup: Duration::from(spec.time.warmup).min(window / 2), window }
+/// The time of a trial that searches for the maximum: they come in numbers and ask less. Of sessions, which live for minutes,
+/// half of a window is the least, and the warm-up is whole.
+pub(super) fn of_search(spec: &Spec) -> Time {
+    let Time { warmup, window, search } = spec.time;
+    match spec.workload.has_sessions() {
+        true => Time { window: search.max(Nanos(window.0 / 2)), ..spec.time },
+        false => Time { warmup: warmup.min(Nanos(search.0 / 2)), window: search, ..spec.time },
     }
 }
 
@@ -90,7 +69,7 @@ pub struct Request {
     /// The offered load. Units: rps.
     pub rate_rps: Option<f64>,
     /// Warm-up and window.
-    pub span: Span,
+    pub time: Time,
     /// Of every random stream. Trials of two targets that are compared have the same.
     pub seed: u64,
 }
@@ -208,7 +187,7 @@ impl Trials {
         let id = format!("{:04}", self.experiment.trials.len() + 1);
         let file = self.folder.path().join("trials").join(format!("{id}.json"));
         let name = self.experiment.targets[request.target].name.clone();
-        let Request { purpose, span, .. } = *request;
+        let Request { purpose, time, .. } = *request;
         let spec = &self.generator.spec;
         let step = Step {
             target: &name,
@@ -232,7 +211,7 @@ impl Trials {
         let server = &mut self.servers[request.target];
         server.look();
         let probes = if observed { self.probes.clone() } else { ProbeSet::default() };
-        let watching = server.watch(&Looks { probes, throughout: is_search, window: span.window });
+        let watching = server.watch(&Looks { probes, throughout: is_search, window: time.window.into() });
         let tracing = server.begin_tracing();
         let before = server.usage();
         let mut ended = self.generator.run(server, (request, stamps), &file, &self.interrupt, tick);
@@ -275,7 +254,7 @@ impl Trials {
         self.learn_version(request.target, &trial);
         let interrupted = self.interrupt.cause().filter(|_| request.keeps_part());
         if interrupted.is_some() {
-            let (had, window) = (trial.window_s, span.window.as_secs_f64());
+            let (had, window) = (trial.window_s, time.window.as_secs_f64());
             self.note(format!(
                 "Trial {} was interrupted after {had:.1} s of its window of {window:.1} s.",
                 trial.id

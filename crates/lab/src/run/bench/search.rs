@@ -3,14 +3,13 @@
 //! An inconclusive trial is repeated, for any reason. After too many in a row, the block is given up, with a note.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use results::{Invalid, MaxThroughput, Peak, Purpose, Reason, Trial};
-use spec::Spec;
-use units::{Qos, QosBasis};
+use spec::{Spec, Time};
+use units::{Nanos, Qos, QosBasis};
 
 use super::super::progress::{Event, Tracker};
-use super::super::{Request, Span, metrics};
+use super::super::{Request, metrics};
 use super::Bench;
 use super::against::{last_reason, not_offered, said_nothing};
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
 
 /// Maximum extension of a window, as a multiple of the requested length, if few sessions arrive. Source: ours; a window
 /// of 60 s grows to 8 minutes, enough from one session per 15 s on.
-const LONGER_WINDOW: u32 = 8;
+const LONGER_WINDOW: u64 = 8;
 
 /// Result of a search for the peak throughput of one target at a point.
 pub(in crate::run) struct PointPeak {
@@ -37,7 +36,7 @@ pub(in crate::run) struct PointPeak {
 struct PeakSpan {
     qos: Qos,
     basis: QosBasis,
-    span: Span,
+    time: Time,
     block: u32,
     /// The reference of load shares. Units: rps.
     reference: f64,
@@ -60,10 +59,10 @@ impl Bench {
             None => MaxSearch::first(tolerance),
         };
         let offers =
-            if self.has_sessions { Offers::sessions_in(self.search.window) } else { Offers::Requests };
+            if self.has_sessions { Offers::sessions_in(self.search.window.into()) } else { Offers::Requests };
         let mut searches: Vec<MaxSearch> =
             experiment.targets.iter().map(|target| search(target).offering(offers)).collect();
-        let (seeds, trials, span) = (self.seeds(), &mut self.trials, self.search);
+        let (seeds, trials, time) = (self.seeds(), &mut self.trials, self.search);
         let (_, drift) = self.hold.during(|| {
             take_turns(
                 &mut searches,
@@ -73,7 +72,7 @@ impl Bench {
                     let purpose = Purpose::MaxSearch;
                     let seed = seeds.trial(block, purpose, n);
                     let rate_rps = Some(rate);
-                    let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
+                    let request = Request { target, purpose, block, load_share: None, rate_rps, time, seed };
                     Ok(sustained(trials.run(&request, track)?))
                 },
             )
@@ -165,7 +164,7 @@ impl Bench {
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
         let from = self.trials.experiment.trials.len();
-        let what = PeakSpan { qos: qos.clone(), basis, span: Span::of(experiment), block, reference };
+        let what = PeakSpan { qos: qos.clone(), basis, time: experiment.time, block, reference };
         let (_, drift) = self.search_peaks(&mut searches, &what, || false, track)?;
         let bracket = searches[0].bracket();
         let at_peak =
@@ -211,7 +210,7 @@ impl Bench {
                 PeakSearch::new(own / reference, tolerance, votes)
             })
             .collect();
-        let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
+        let what = PeakSpan { qos, basis, time: experiment.time, block, reference };
         let (ended, _) = self.search_peaks(&mut searches, &what, late, track)?;
         if !ended {
             self.trials.note(
@@ -255,14 +254,14 @@ impl Bench {
             take_turns(searches, track, &late, |target, share, n, track| {
                 let purpose = Purpose::PeakSearch;
                 let rate = share * what.reference;
-                let span = if of_sessions { with_enough_sessions(what.span, rate) } else { what.span };
+                let time = if of_sessions { with_enough_sessions(what.time, rate) } else { what.time };
                 let request = Request {
                     target,
                     purpose,
                     block: what.block,
                     load_share: Some(share),
                     rate_rps: Some(rate),
-                    span,
+                    time,
                     seed: seeds.trial(what.block, purpose, n),
                 };
                 Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
@@ -272,10 +271,10 @@ impl Bench {
 }
 
 /// With a window in which enough sessions arrive at this rate for a target on their start, within bounds.
-fn with_enough_sessions(span: Span, per_s: f64) -> Span {
-    let most = LONGER_WINDOW * span.window;
-    let enough = Duration::try_from_secs_f64(ENOUGH_SESSIONS / per_s).map_or(most, |enough| enough.min(most));
-    Span { window: span.window.max(enough), ..span }
+fn with_enough_sessions(time: Time, per_s: f64) -> Time {
+    let most = Nanos(time.window.0.saturating_mul(LONGER_WINDOW));
+    let enough = Nanos((1e9 * ENOUGH_SESSIONS / per_s) as u64);
+    Time { window: time.window.max(enough.min(most)), ..time }
 }
 
 /// Runs `searches` to their ends, one trial of each in turn. `measure` receives the index of the search, the rate and
@@ -330,12 +329,9 @@ mod tests {
 
     #[test]
     fn a_window_lasts_until_enough_sessions_came() {
-        let span = |warmup: u64, window: u64| Span {
-            warmup: Duration::from_secs(warmup),
-            window: Duration::from_secs(window),
-        };
+        let time = |window: u64| Time { window: Nanos::from_secs(window), ..Time::default() };
         let check = |per_s: f64, window: u64| {
-            assert_eq!(with_enough_sessions(span(10, 60), per_s), span(10, window), "{per_s}");
+            assert_eq!(with_enough_sessions(time(60), per_s), time(window), "{per_s}");
         };
         check(10.0, 60);
         check(0.5, 64);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use launch::{Interrupt, Interrupted};
 use results::{Kind, Verdict};
@@ -26,7 +27,8 @@ fn pretend() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh")
 }
 
-const SPAN: Span = Span { warmup: Duration::from_millis(100), window: Duration::from_secs(2) };
+const TIME: Time =
+    Time { warmup: Nanos::from_millis(100), window: Nanos::from_secs(2), search: Nanos::from_secs(1) };
 
 fn plan() -> Sweep {
     Sweep {
@@ -283,7 +285,7 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
         block: 0,
         load_share: None,
         rate_rps: Some(1234.5),
-        span: SPAN,
+        time: TIME,
         seed: 77,
     };
     trials.run(&request, &mut Tracker::of_one(&mut Unwatched)).unwrap();
@@ -483,14 +485,13 @@ fn a_server_that_died_is_named_as_the_reason() {
     let bench = Bench::new();
     let mut trials = bench.trials(&["sphinx"], &["behave=fail", "from=2"]);
     let request = |trials: &mut Trials| {
-        let span = SPAN;
         let request = Request {
             target: 0,
             purpose: Purpose::Single,
             block: 0,
             load_share: None,
             rate_rps: Some(10.0),
-            span,
+            time: TIME,
             seed: 1,
         };
         trials.run(&request, &mut Tracker::of_one(&mut Unwatched)).map(|_| ())

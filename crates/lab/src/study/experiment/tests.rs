@@ -27,7 +27,7 @@ fn everything_that_is_written_counts() {
     assert_eq!(found.target.cpus.to_string(), "0-1");
     assert_eq!((found.target.memory.0, found.target.device.as_deref()), (64 << 20, Some("eth1")));
     assert_eq!((knobs(&found), found.target.args.len()), (vec!["irqbalance=off".into()], 2));
-    assert_eq!(crate::Span::of(&found).window, std::time::Duration::from_secs(2));
+    assert_eq!(found.time.window, units::Nanos::from_secs(2));
 }
 
 #[test]
