@@ -29,9 +29,7 @@ pub(super) struct AxisPoint {
 
 impl AxisDef {
     pub(super) fn read(mut section: Section) -> Result<AxisDef, DefinitionError> {
-        let label = section.text("label")?.unwrap_or_default();
-        let unit = section.text("unit")?.unwrap_or_default();
-        let scale = section.scale()?;
+        let mut axis = section.axis()?;
         let sets = section.texts("sets")?;
         let mut by_form = section.below("values")?;
         let mut values = |key| -> Result<Vec<AxisPoint>, DefinitionError> {
@@ -39,7 +37,7 @@ impl AxisDef {
             let Value::Array(values) = value else {
                 return Err(by_form.wrong(key, &value, "a list"));
             };
-            values.iter().map(|value| place(value, &unit)).collect()
+            values.iter().map(|value| place(value, &axis.unit)).collect()
         };
         let mut places = [values("smoke")?, values("quick")?, values("full")?];
         by_form.end()?;
@@ -64,15 +62,14 @@ impl AxisDef {
             }
         }
         section.end()?;
-        let mut categories: Vec<String> = Vec::new();
         for place in places.iter().rev().flatten() {
             if let X::Category(name) = &place.x
-                && !categories.contains(name)
+                && !axis.categories.contains(name)
             {
-                categories.push(name.clone());
+                axis.categories.push(name.clone());
             }
         }
-        Ok(AxisDef { axis: Axis { label, unit, scale, categories }, sets, places })
+        Ok(AxisDef { axis, sets, places })
     }
 
     /// The loads of an experiment; `None` for the one load that it has.

@@ -36,18 +36,12 @@ impl Definition {
         if asked.kind != FigureKind::Matrix {
             series.extend(asked.published.iter().map(|published| self.published(asked, published)));
         }
-        let y = Axis {
-            label: asked.label.clone(),
-            unit: asked.unit.clone(),
-            scale: asked.scale,
-            categories: Vec::new(),
-        };
         let (x, y) = match asked.kind {
             FigureKind::Percentiles => {
-                (Axis { label: "percentile".into(), unit: "%".into(), ..Axis::default() }, y)
+                (Axis { label: "percentile".into(), unit: "%".into(), ..Axis::default() }, asked.y.clone())
             }
             FigureKind::Matrix => super::matrix::axes(asked, &series),
-            _ => (self.axis_of(&series), y),
+            _ => (self.axis_of(&series), asked.y.clone()),
         };
         let limit = self.limit(&asked.metric);
         Figure {

@@ -81,8 +81,8 @@ pub(super) fn axes(asked: &FigureDef, rows: &[Series]) -> (Axis, Axis) {
     }
     let axis =
         |label: &str, categories: Vec<String>| Axis { label: label.into(), categories, ..Axis::default() };
-    let columns = axis(&asked.unit, columns.iter().map(ToString::to_string).collect());
-    (columns, axis(&asked.label, rows.iter().map(|row| row.name.clone()).collect()))
+    let columns = axis(&asked.y.unit, columns.iter().map(ToString::to_string).collect());
+    (columns, axis(&asked.y.label, rows.iter().map(|row| row.name.clone()).collect()))
 }
 
 #[cfg(test)]

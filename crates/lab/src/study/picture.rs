@@ -1,6 +1,6 @@
 //! Definitions of the figures and tables of a study.
 
-use results::study::{FigureKind, Scale};
+use results::study::{Axis, FigureKind};
 use toml::Value;
 
 use super::DefinitionError;
@@ -15,9 +15,7 @@ pub(super) struct FigureDef {
     pub(super) metric: String,
     /// Whether it is drawn over the same at the block's reference point.
     pub(super) ratio: bool,
-    pub(super) label: String,
-    pub(super) unit: String,
-    pub(super) scale: Scale,
+    pub(super) y: Axis,
     /// Converts the metric's unit to the axis's.
     pub(super) factor: f64,
     /// Which series; empty: all.
@@ -73,7 +71,6 @@ impl FigureDef {
         ];
         let kind = section.choice("kind", &kinds, "write lines, bars, matrix or percentiles")?;
         let kind = kind.unwrap_or(FigureKind::Lines);
-        let scale = section.scale()?;
         let mut published = Vec::new();
         for mut one in section.tables("published")? {
             published.push(PublishedDef {
@@ -90,9 +87,7 @@ impl FigureDef {
             kind,
             metric: section.text("metric")?.unwrap_or_default(),
             ratio: section.flag("ratio")?,
-            label: section.text("label")?.unwrap_or_default(),
-            unit: section.text("unit")?.unwrap_or_default(),
-            scale,
+            y: section.axis()?,
             factor: section.number("factor")?.unwrap_or(1.0),
             series: section.texts("series")?,
             at: section.text("at")?,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use results::study::Scale;
+use results::study::{Axis, Scale};
 use toml::{Table, Value};
 
 use spec::percent;
@@ -66,10 +66,15 @@ impl Section {
         }
     }
 
-    /// The scale of an axis: linear by default.
-    pub(super) fn scale(&mut self) -> Result<Scale, DefinitionError> {
-        let words = [("linear", Scale::Linear), ("log", Scale::Log)];
-        Ok(self.choice("scale", &words, "write \"linear\" or \"log\"")?.unwrap_or(Scale::Linear))
+    /// What an axis shows; its scale is linear by default.
+    pub(super) fn axis(&mut self) -> Result<Axis, DefinitionError> {
+        let scales = [("linear", Scale::Linear), ("log", Scale::Log)];
+        Ok(Axis {
+            label: self.text("label")?.unwrap_or_default(),
+            unit: self.text("unit")?.unwrap_or_default(),
+            scale: self.choice("scale", &scales, "write \"linear\" or \"log\"")?.unwrap_or(Scale::Linear),
+            categories: Vec::new(),
+        })
     }
 
     /// The error for an unknown word at `key`.
