@@ -12,7 +12,7 @@ use lab::{Job, Plan, ServerArgs, TargetName};
 use results::{Gate, Kind};
 use spec::Spec;
 use spec::workload::ClientKnob;
-use trial::{Task, parse_share, urls};
+use trial::{Task, parse_share};
 use units::{Nanos, Rate};
 
 use crate::args::{Typed, WorkloadCommand};
@@ -285,7 +285,6 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let each = if one_url { vec![&target[..]] } else { TargetName::each(&target) };
-    let is_http = spec.workload.is_http();
     let addresses: Vec<_> = each.iter().copied().map(lab::address).collect::<Result<_, _>>()?;
     // The process that started a generator of a trial has looked for them.
     let mut missing = None;
@@ -298,16 +297,13 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
         spec.generator.pace = Some(spec::Pace::Yield);
     }
     let task = Task {
-        addresses,
-        names: if is_http { Vec::new() } else { names(&each)? },
-        urls: if is_http { urls(&each)? } else { Vec::new() },
-        spec,
         share: process.share.unwrap_or((0, 1)),
         start_on_stdin: process.start_on_stdin,
         live: process.live,
         stamps: process.stamps,
         server_pids,
         server_elsewhere: process.server_elsewhere,
+        ..Task::of(spec, &each, addresses)?
     };
     let done = trial::run(&task, &stop);
     if let (Ok(_), Some(missing)) = (&done, missing) {
@@ -317,12 +313,6 @@ pub(crate) fn trial(one: LocalTrial) -> Result<trial::Done> {
         server.stop();
     }
     done
-}
-
-/// The servers as they are called, which decides where consistent hashing puts keys.
-fn names(servers: &[&str]) -> Result<Vec<workloads::cache::Server>> {
-    let name = |one: &str| one.strip_prefix("unix:").unwrap_or(one).parse();
-    servers.iter().copied().map(name).collect::<Result<_, units::ParseError>>().map_err(Into::into)
 }
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.

@@ -167,7 +167,7 @@ fn window_rate(mean: f64, time: &spec::Time, named: &str) -> Result<Rate> {
 /// Servers as URLs: anything else is read as HOST:PORT of a server without TLS.
 ///
 /// Errors: an invalid URL, a Unix socket, or a mix of servers with and without TLS.
-pub fn urls(servers: &[&str]) -> Result<Vec<Url>> {
+pub(crate) fn urls(servers: &[&str]) -> Result<Vec<Url>> {
     let url = |one: &str| -> Result<Url> {
         if one.starts_with("unix:") {
             bail!("{one}: web servers are asked over TCP; give http://HOST:PORT");

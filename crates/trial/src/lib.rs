@@ -24,7 +24,7 @@ mod workload;
 pub mod wrk;
 
 pub use clocks::Clocks;
-pub use config::{check, resolve, urls};
+pub use config::{check, resolve};
 pub use generate::{Done, Interrupted, run, write, write_recording};
 pub use noise::{MachineSeen, Watch};
 pub use task::{Task, parse_share};

@@ -5,9 +5,10 @@ use proto_http::Url;
 use reactor::Address;
 use results::Found;
 use spec::Spec;
-use units::Rate;
+use units::{ParseError, Rate};
 use workloads::cache::{Seat, Server};
 
+use crate::config::urls;
 use crate::tls::{self, TlsClient};
 
 /// Description of one trial.
@@ -37,6 +38,31 @@ pub struct Task {
 }
 
 impl Task {
+    /// The whole of the load of `spec` on the servers of these names, each with its address, without further processes.
+    ///
+    /// Errors: names of web servers that are no URLs, or names of caches that are none.
+    pub fn of(spec: Spec, servers: &[&str], addresses: Vec<Address>) -> Result<Task> {
+        let name = |one: &str| one.strip_prefix(spec::UNIX).unwrap_or(one).parse();
+        let (names, urls) = match spec.workload.is_http() {
+            true => (Vec::new(), urls(servers)?),
+            false => {
+                (servers.iter().copied().map(name).collect::<Result<Vec<Server>, ParseError>>()?, Vec::new())
+            }
+        };
+        Ok(Task {
+            spec,
+            addresses,
+            names,
+            urls,
+            share: (0, 1),
+            start_on_stdin: false,
+            live: false,
+            stamps: false,
+            server_pids: Vec::new(),
+            server_elsewhere: false,
+        })
+    }
+
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }

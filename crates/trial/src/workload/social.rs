@@ -222,18 +222,7 @@ mod tests {
         let workload = Workload::Social(Box::default());
         let spec = Spec { workload, load: spec::Load::Rate(rate.parse().unwrap()), ..Spec::default() };
         let Offered { config } = offered(&workload::Social::default(), &spec, None).unwrap();
-        let task = Task {
-            spec,
-            addresses: Vec::new(),
-            names: Vec::new(),
-            urls: Vec::new(),
-            share: (0, generators),
-            start_on_stdin: false,
-            live: false,
-            stamps: false,
-            server_pids: Vec::new(),
-            server_elsewhere: false,
-        };
+        let task = Task { share: (0, generators), ..Task::of(spec, &[], Vec::new()).unwrap() };
         (task, config)
     }
 

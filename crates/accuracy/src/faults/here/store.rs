@@ -41,25 +41,15 @@ fn lost(chance: &mut Chance, fate: Fate, reasons: &'static [Reason]) -> Result<O
     let store = Store::start(loss)?;
     let verify = Some(Verify::Checksum);
     let cache = Cache { keys: KEYS, fill: Fill::Always, verify, yes: true, ..Cache::default() };
-    let task = Task {
-        spec: Spec {
-            workload: Workload::Cache(Box::new(cache)),
-            load: Load::Rate(Rate::new(1_000.0)?),
-            generator: Generator { connections: 4, pace: Some(Pace::Sleep), ..Generator::default() },
-            time: Time { warmup: Nanos::from_millis(50), window: Nanos::from_millis(500), ..Time::default() },
-            seed: chance.count(1, 1 << 32),
-            ..Spec::default()
-        },
-        addresses: vec![store.address.into()],
-        names: vec![store.address.to_string().parse()?],
-        urls: Vec::new(),
-        share: (0, 1),
-        start_on_stdin: false,
-        live: false,
-        stamps: false,
-        server_pids: Vec::new(),
-        server_elsewhere: false,
+    let spec = Spec {
+        workload: Workload::Cache(Box::new(cache)),
+        load: Load::Rate(Rate::new(1_000.0)?),
+        generator: Generator { connections: 4, pace: Some(Pace::Sleep), ..Generator::default() },
+        time: Time { warmup: Nanos::from_millis(50), window: Nanos::from_millis(500), ..Time::default() },
+        seed: chance.count(1, 1 << 32),
+        ..Spec::default()
     };
+    let task = Task::of(spec, &[&store.address.to_string()], vec![store.address.into()])?;
     let done = trial::run(&task, &Arc::default())?;
     let dose = format!("{} of {KEYS} items", store.hit());
     let given = DoseResult::Verdict(done.trial.verdict);
