@@ -344,8 +344,8 @@ mod tests {
             assert!((speed / expect - 1.0).abs() < 1e-9, "{speed} {text}");
         };
         // Two requests a second on average.
-        let timed = "ts=1.0 gid=1 type=item_get key=b status=found size=9\n\
-                     ts=1.5 gid=2 type=item_store key=a status=stored cmd=set ttl=60 clsid=1 cfd=26 size=3\n";
+        let timed = "ts=1.000000 gid=1 type=item_get key=b status=found size=9\n\
+                     ts=1.500000 gid=2 type=item_store key=a status=stored cmd=set ttl=60 clsid=1 cfd=26 size=3\n";
         let rate = |text: &str| spec::Load::Rate(text.parse().unwrap());
         check(timed, Replay::default(), spec::Load::Trace, 1.0);
         check(timed, Replay { speed: "4x".parse().unwrap(), ..Replay::default() }, spec::Load::Trace, 4.0);
