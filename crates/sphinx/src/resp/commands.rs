@@ -214,8 +214,15 @@ impl Unit {
     }
 }
 
-/// The error of an unknown command, in Redis' words.
+/// Commands of transactions: clients send them without being asked to, around a pipeline.
+const TRANSACTIONS: [&[u8]; 5] = [b"multi", b"exec", b"discard", b"watch", b"unwatch"];
+
+/// The error of an unknown command, in Redis' words; for a transaction with the remedy.
 pub(crate) fn unknown<'a>(name: &[u8], arguments: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    if TRANSACTIONS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+        let remedy = b"': this cache has no transactions; send a pipeline without MULTI and EXEC";
+        return [&b"ERR unknown command '"[..], name, remedy].concat();
+    }
     /// Characters of a name, and of all arguments, that are shown. Source: Redis' `commandCheckExistence`.
     const SHOWN: usize = 128;
     let shown = |text: &[u8], length: usize| text[..text.len().min(length)].to_vec();
@@ -265,5 +272,7 @@ mod tests {
         let long = vec![b'x'; 300];
         let text = unknown(&long, [&long[..], b"y"].into_iter());
         assert_eq!(text.len(), 21 + 128 + 29 + 131);
+        let text = String::from_utf8(unknown(b"Multi", std::iter::empty())).unwrap();
+        assert!(text.starts_with("ERR unknown command 'Multi': this cache has no transactions; "), "{text}");
     }
 }

@@ -231,6 +231,20 @@ fn names_and_patterns_are_no_longer_than_makes_sense() {
 }
 
 #[test]
+fn a_transaction_is_refused_and_its_commands_are_executed() {
+    let (_server, address) = sphinxd("-t 1");
+    let mut talk = Talk::connect(address);
+    let words: [&[&[u8]]; 4] = [&[b"MULTI"], &[b"SET", b"k", b"v"], &[b"EXEC"], &[b"GET", b"k"]];
+    talk.send(&words.map(command).concat());
+    let replies = words.map(|_| talk.reply());
+    for (reply, name) in [(&replies[0], "MULTI"), (&replies[2], "EXEC")] {
+        assert!(reply.starts_with(&format!("-ERR unknown command \\'{name}\\': ")), "{reply}");
+        assert!(reply.contains("this cache has no transactions; send a pipeline without MULTI"), "{reply}");
+    }
+    assert_eq!((replies[1].as_str(), replies[3].as_str()), ("+OK", "$v"));
+}
+
+#[test]
 fn scans_leave_others_their_turn() {
     let (server, address) = sphinxd("-t 1");
     let mut talk = Talk::connect(address);
