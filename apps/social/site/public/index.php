@@ -21,6 +21,7 @@ const ROUTES = [
     ['POST', '/wall', [Pages::class, 'wallSent'], 'user'],
     ['GET', '/friends', [Pages::class, 'friends'], 'user'],
     ['POST', '/friend', [Pages::class, 'friendSent'], 'user'],
+    ['POST', '/unfriend', [Pages::class, 'unfriendSent'], 'user'],
     ['GET', '/chat', [Pages::class, 'chats'], 'user'],
     ['GET', '/chat/{name}', [Pages::class, 'chat'], 'user'],
     ['POST', '/chat/{name}', [Pages::class, 'chatSent'], 'user'],

@@ -43,6 +43,21 @@ final class Friends
     }
 
     /**
+     * Relations of a user to others, as of `state`; those to whom there is none are left out.
+     *
+     * @param list<int> $others
+     * @return array<int, string>
+     */
+    public function states(int $user, array $others): array
+    {
+        if ($others === []) {
+            return [];
+        }
+        $sql = 'SELECT b, state FROM friendship WHERE a = ? AND b IN (' . Db::marks(count($others)) . ')';
+        return array_column($this->db->rows($sql, [$user, ...$others]), 'state', 'b');
+    }
+
+    /**
      * Users who have requested a friendship, the newest first.
      *
      * @return list<int>
@@ -67,11 +82,7 @@ final class Friends
         $made = false;
         $state = $this->db->transaction(function () use ($user, $other, &$made): string {
             $made = false;
-            // Both are locked, and by all in the same order, so that two who ask each other do not wait for each other.
-            $lock = 'SELECT id FROM users FORCE INDEX (PRIMARY) WHERE id IN (?, ?) ORDER BY id FOR UPDATE';
-            if (count($this->db->rows($lock, [$user, $other])) !== 2) {
-                throw Problem::notFound('This user');
-            }
+            $this->lock($user, $other);
             $state = $this->state($user, $other);
             if ($state === null) {
                 $sql = "INSERT INTO friendship (a, b, state) VALUES (?, ?, 'requested'), (?, ?, 'asked')";
@@ -87,9 +98,41 @@ final class Friends
             return $state;
         });
         if ($made) {
-            $this->cache->changed("fr:$user");
-            $this->cache->changed("fr:$other");
+            $this->changed($user, $other);
         }
         return $state;
+    }
+
+    /**
+     * Ends a friendship, takes a request back, or declines the other's. Repeating it changes nothing.
+     *
+     * Errors: with oneself.
+     */
+    public function end(int $user, int $other): void
+    {
+        if ($user === $other) {
+            throw Problem::invalid('You remain your own friend.');
+        }
+        $this->db->transaction(function () use ($user, $other): void {
+            $this->lock($user, $other);
+            $sql = 'DELETE FROM friendship WHERE (a = ? AND b = ?) OR (a = ? AND b = ?)';
+            $this->db->run($sql, [$user, $other, $other, $user]);
+        });
+        $this->changed($user, $other);
+    }
+
+    /** Locks both, and for all in the same order, so that two who ask each other do not wait for each other. */
+    private function lock(int $user, int $other): void
+    {
+        $lock = 'SELECT id FROM users FORCE INDEX (PRIMARY) WHERE id IN (?, ?) ORDER BY id FOR UPDATE';
+        if (count($this->db->rows($lock, [$user, $other])) !== 2) {
+            throw Problem::notFound('This user');
+        }
+    }
+
+    private function changed(int $user, int $other): void
+    {
+        $this->cache->changed("fr:$user");
+        $this->cache->changed("fr:$other");
     }
 }

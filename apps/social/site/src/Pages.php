@@ -124,7 +124,19 @@ final class Pages
     {
         $other = $site->users->named($site->request->form('user'));
         $site->friends->request($site->session->user(), $other->id);
-        // Back to the page that has the button; never to an address out of the request.
+        return self::back($site, $other);
+    }
+
+    public static function unfriendSent(Site $site): Reply
+    {
+        $other = $site->users->named($site->request->form('user'));
+        $site->friends->end($site->session->user(), $other->id);
+        return self::back($site, $other);
+    }
+
+    /** Back to the page that has the button; never to an address out of the request. */
+    private static function back(Site $site, User $other): Reply
+    {
         return Reply::redirect(match ($site->request->form('from')) {
             'wall' => "/u/$other->name",
             'friends' => '/friends',
@@ -139,7 +151,9 @@ final class Pages
         $asking = $site->friends->asking($me, self::MOST);
         $sought = strtolower(trim($site->request->query('q')));
         $found = $site->users->beginning($sought, self::MOST);
-        return self::forUser($site, 'friends', compact('friends', 'asking', 'sought', 'found'), [...$friends, ...$asking]);
+        $states = $site->friends->states($me, array_column($found, 'id'));
+        $values = compact('friends', 'asking', 'sought', 'found', 'states');
+        return self::forUser($site, 'friends', $values, [...$friends, ...$asking]);
     }
 
     public static function chats(Site $site): Reply

@@ -54,7 +54,8 @@ export default async ({ page, url, words: [user, other], context }) => {
   const one = await Person.login(url, user, PASSWORD);
   const two = await Person.login(url, other, PASSWORD);
   const forms = [
-    ["/wall", { body: "forged" }], ["/friend", { user: other }], [`/chat/${other}`, { body: "forged" }], ["/logout", {}],
+    ["/wall", { body: "forged" }], ["/friend", { user: other }], ["/unfriend", { user: other }],
+    [`/chat/${other}`, { body: "forged" }], ["/logout", {}],
     ["/settings", { display: "forged" }], ["/ajax/wall", { body: "forged" }], ["/ajax/friend", { user: other }],
     ["/ajax/chat", { to: other, body: "forged" }],
   ];

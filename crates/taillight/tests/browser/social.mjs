@@ -129,8 +129,27 @@ export default async ({ page, url, words: [mode, user, fresh], context }) => {
     await page.click("main .compose button");
     await page.waitForSelector(".wrong:text('too long')");
     assert.equal((await page.inputValue("main textarea")).length, 2001);
+    await open("/friends", "friends");
+    await open("/", "home");
+    assert.equal((await page.inputValue("main textarea")).length, 2001, "an unsent text survives other pages");
     wrong.splice(0, wrong.length, ...wrong.filter((line) => !line.includes("422")));
   }
+  // A friendship ends, and can be asked for again, but not twice; the other one declines.
+  await open(`/u/${user}`, "wall");
+  await page.click("text=Unfriend");
+  await page.waitForSelector("text=Add friend");
+  await open(`/friends?q=${user}`, "friends");
+  await page.click("text=Add friend");
+  await (script ? page.waitForSelector(".state:text-is('Asked')") : page.waitForURL("**/friends"));
+  await open(`/friends?q=${user}`, "friends");
+  await page.waitForSelector(".state:text-is('Asked')");
+  assert.equal(await page.locator("text=Add friend").count(), 0, "it is not offered twice");
+  const asked = await Person.login(url, user, PASSWORD);
+  const declined = await asked.ask("/unfriend", { csrf: asked.token, user: fresh, from: "//elsewhere.test" });
+  assert.deepEqual([declined.status, declined.location], [303, "/"]);
+  await open(`/friends?q=${user}`, "friends");
+  await page.waitForSelector("text=Add friend");
+
   assert.equal(await page.evaluate(() => window.pwned ?? null), null);
   assert.equal(await page.locator("main script, main img, main i").count(), 0);
   assert.deepEqual(wrong, []);

@@ -112,6 +112,25 @@
     news.textContent = Number(news.textContent) + count;
   }
 
+  // Unsent text of a page, which survives other pages, a reload, and a login that has expired.
+
+  const draft = `unsent ${me} ${location.pathname}`;
+  const unsent = document.querySelector('.compose textarea');
+
+  function keepUnsent() {
+    if (unsent.value === '') sessionStorage.removeItem(draft);
+    else sessionStorage.setItem(draft, unsent.value);
+  }
+
+  if (unsent) {
+    const kept = sessionStorage.getItem(draft) ?? '';
+    // A form that is sent without this script's help leads back to this page, which shows the text as a post.
+    const isSent = [...document.querySelectorAll('#posts .body')].some((body) => body.textContent === kept.trim());
+    if (unsent.value === '' && !isSent) unsent.value = kept;
+    keepUnsent();
+    unsent.addEventListener('input', keepUnsent);
+  }
+
   // Form handlers, by `data-ajax`. `sent` shows the result.
 
   const forms = {
@@ -134,6 +153,8 @@
         const said = document.createElement('span');
         said.className = 'state';
         said.textContent = state === 'friends' ? 'Friends' : 'Asked';
+        // An accepted request can no longer be declined.
+        form.parentElement.querySelector('.unfriend')?.remove();
         form.replaceWith(said);
       },
     },
@@ -159,6 +180,7 @@
           button.title = error.message;
         }
       }
+      if (text) keepUnsent();
     }
 
     // One after the other, in the order in which they were written.
