@@ -151,6 +151,12 @@ impl Plan {
         Plan { blocks: repeats, points, ..Plan::of_one(spec, targets, false) }
     }
 
+    /// The same with another number of blocks, and a time after which no further block begins.
+    #[must_use]
+    pub fn limited(self, blocks: Option<u32>, time: Option<Duration>) -> Plan {
+        Plan { blocks: blocks.unwrap_or(self.blocks), time: time.or(self.time), ..self }
+    }
+
     fn of_one(spec: &Spec, targets: usize, needs_maximum: bool) -> Plan {
         let bench = BenchPlan { name: String::new(), experiment: spec.clone(), targets, needs_maximum };
         Plan {

@@ -83,6 +83,8 @@ impl<'a> Runner<'a> {
                         "{left_out} of {blocks} blocks were left out to end in time: the machine was too restless, or \
                          the server too slow, for more."
                     ));
+                    let what = format!("{left_out} of {blocks} blocks");
+                    self.record.leave_out(&what, "they did not fit in the time that was given");
                 }
                 // The rest of the agenda are the steps after the blocks.
                 (0..left_out as usize * steps.len()).for_each(|_| self.track.agenda.next());

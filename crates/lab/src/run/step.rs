@@ -134,11 +134,12 @@ impl Plan {
         Agenda::new(blocks.chain(of(self.last(), self.blocks)).collect())
     }
 
-    /// About how long all of it takes.
+    /// About how long all of it takes; at most its time, if it has one.
     pub fn estimate(&self) -> Duration {
         let first: Duration =
             self.benches.iter().map(|bench| START + bench.targets as u32 * fill(&bench.experiment)).sum();
-        self.making() + first + self.agenda(0, 0).left()
+        let left = self.agenda(0, 0).left();
+        self.making() + first + self.time.map_or(left, |time| left.min(time))
     }
 
     /// About how long the files of web and video servers take to be made: each set once, whichever servers share it.

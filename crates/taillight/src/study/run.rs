@@ -15,7 +15,7 @@ use launch::Interrupt;
 use results::Study;
 use results::study::{Effort, StudyFolder};
 use spec::Agents;
-use units::clock;
+use units::{Nanos, clock};
 
 use super::check::gate as gate_of;
 use super::{EffortArgs, OutArgs, SetArgs};
@@ -36,6 +36,13 @@ pub(crate) struct StudyRunArgs {
     /// Start a new run even if there is an interrupted one.
     #[arg(long)]
     fresh: bool,
+    /// Blocks to measure, such as those that an open claim still needs [default: those of quick, smoke or full].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+    /// Begin no block that would end after this time; the first is always measured. Claims are judged by the blocks that
+    /// are there.
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Nanos>,
     /// Print what would be measured and how long it takes, and measure nothing.
     #[arg(long)]
     dry_run: bool,
@@ -95,6 +102,7 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     let facts = agent.as_ref().map_or_else(|| Facts::here(&here), RemoteAgent::facts);
     let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
+    let plan = plan.limited(args.blocks, args.budget.map(Into::into));
     announce(&definition, effort, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);

@@ -178,6 +178,10 @@ fn the_estimate_grows_with_blocks_and_windows() {
     let quick = plan(Effort::Quick, &["memcached"]).estimate();
     let full = plan(Effort::Full, &["memcached"]).estimate();
     assert!(full > 2 * quick, "{quick:?} {full:?}");
+    let limited = |blocks, time| plan(Effort::Quick, &["memcached"]).limited(blocks, time);
+    assert_eq!((limited(None, None).estimate(), limited(Some(20), None).blocks), (quick, 20));
+    assert!(limited(Some(20), None).estimate() > 2 * quick);
+    assert!(limited(None, Some(quick / 4)).estimate() < quick);
 }
 
 #[test]

@@ -194,6 +194,18 @@ fn a_study_measures_every_point_in_every_block_and_judges_its_claims() {
 }
 
 #[test]
+fn a_study_that_is_out_of_time_leaves_blocks_out_and_says_so() {
+    let mut bench = bench(&[]);
+    bench.plan = bench.plan.limited(Some(3), Some(Duration::ZERO));
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+    outcome.unwrap();
+    assert_eq!((study.blocks, study.cells.len(), study.complete), (1, 6, true));
+    let left_out = study.skipped.iter().find(|skipped| skipped.what == "2 of 3 blocks");
+    assert!(left_out.is_some_and(|skipped| skipped.reason.contains("time")), "{:?}", study.skipped);
+}
+
+#[test]
 fn an_interrupted_study_goes_on_after_its_last_whole_block() {
     let first = bench(&[]);
     let folder = StudyFolder::create(first.root.path(), "s").unwrap();
