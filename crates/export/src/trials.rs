@@ -1,4 +1,6 @@
-use results::{ClosedLoop, Disturbance, Experiment, LatencySummary, Lateness, Sessions, Trial, Verdict};
+use results::{
+    Bounds, ClosedLoop, Disturbance, Experiment, LatencySummary, Lateness, Sessions, Trial, Verdict,
+};
 use serde_json::Value;
 
 use crate::table::Type::{Count, Flag, Number, Text};
@@ -93,6 +95,15 @@ fn columns<'a>() -> Vec<Reader<&'a Trial>> {
         ("undisturbed_us_p50", Number, |trial| undisturbed(trial, |times| times.p50_us)),
         ("undisturbed_us_p99", Number, |trial| undisturbed(trial, |times| times.p99_us)),
         ("undisturbed_us_p99_9", Number, |trial| undisturbed(trial, |times| times.p99_9_us)),
+        ("low_us_p50", Number, |trial| bound(trial, 50.0, |of| of.low_us)),
+        ("high_us_p50", Number, |trial| bound(trial, 50.0, |of| of.high_us)),
+        ("low_us_p99", Number, |trial| bound(trial, 99.0, |of| of.low_us)),
+        ("high_us_p99", Number, |trial| bound(trial, 99.0, |of| of.high_us)),
+        ("low_us_p99_9", Number, |trial| bound(trial, 99.9, |of| of.low_us)),
+        ("high_us_p99_9", Number, |trial| bound(trial, 99.9, |of| of.high_us)),
+        ("low_us_windowed_p99", Number, |trial| windowed_bound(trial, |of| of.low_us)),
+        ("high_us_windowed_p99", Number, |trial| windowed_bound(trial, |of| of.high_us)),
+        ("slowed", Text, |trial| trial.slowed().map(|slowed| slowed.reason.words()).into()),
         ("agents", Count, |trial| (trial.agents.len() as u64).into()),
         ("gates_failed", Count, |trial| {
             let failed = trial.gates.iter().filter(|gate| !gate.passed).count() as u64;
@@ -144,6 +155,16 @@ fn host<T: Into<Cell>>(trial: &Trial, read: fn(&Disturbance) -> T) -> Cell {
 /// A figure over undisturbed windows.
 fn undisturbed(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     trial.disturbance.as_ref().and_then(|host| host.undisturbed.as_ref()).and_then(read).into()
+}
+
+/// A bound of a percentile of the response times; empty in results of earlier versions.
+fn bound(trial: &Trial, percentile: f64, read: fn(Bounds) -> f64) -> Cell {
+    trial.percentile_bounds(percentile).map(read).into()
+}
+
+/// A bound of the windowed p99.
+fn windowed_bound(trial: &Trial, read: fn(Bounds) -> f64) -> Cell {
+    trial.bounds.as_ref().and_then(|bounds| bounds.windowed_p99).map(read).into()
 }
 
 /// A choice by the word that results have for it.

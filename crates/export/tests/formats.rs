@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    AgentRecord, Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment,
-    LatencySummary, Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
+    AgentRecord, Arrivals, Basis, Bounds, ClosedLoop, DistributionSummary, Disturbance, ErrorCount,
+    Experiment, Invalid, LatencySummary, Lateness, LoopKind, PercentileBounds, Reason, ServerFigures,
+    Sessions, TimeBounds, Traffic, Transport, Trial, Verdict, Within,
 };
 
 /// A result that was measured, of the first schema.
@@ -216,13 +217,18 @@ fn what_sessions_felt_is_told_in_columns_and_metrics() {
 
 #[test]
 fn what_generator_and_host_did_is_told_in_columns() {
-    let experiment = Experiment { trials: vec![trial(), Trial::default()], ..measured() };
+    let p99 = PercentileBounds { percentile: 99.0, bounds: Bounds { low_us: 600.0, high_us: 900.0 } };
+    let windowed_p99 = Some(Bounds { low_us: 500.0, high_us: 850.0 });
+    let slowed = Some(Invalid { reason: Reason::HostDisturbed, detail: String::new() });
+    let bounds = TimeBounds { percentiles: vec![p99], windowed_p99, slowed, ..TimeBounds::default() };
+    let bounded = Trial { bounds: Some(bounds), ..trial() };
+    let experiment = Experiment { trials: vec![bounded, Trial::default()], ..measured() };
     let table = trials(&experiment);
     let cells = |name: &str| {
         let place = table.columns.iter().position(|column| column.name == name).expect(name);
         [table.rows[0][place].clone(), table.rows[1][place].clone()]
     };
-    let expect: [(&str, Cell); 10] = [
+    let expect: [(&str, Cell); 15] = [
         ("late_count", 30u64.into()),
         ("late_windows", 2u64.into()),
         ("late_limit_us", 90.0.into()),
@@ -233,12 +239,18 @@ fn what_generator_and_host_did_is_told_in_columns() {
         ("server_taken_share", 0.004.into()),
         ("at_least_us_p99", 700.0.into()),
         ("undisturbed_us_p99", 800.0.into()),
+        ("low_us_p99", 600.0.into()),
+        ("high_us_p99", 900.0.into()),
+        ("low_us_windowed_p99", 500.0.into()),
+        ("high_us_windowed_p99", 850.0.into()),
+        ("slowed", "host disturbed".into()),
     ];
     // Results of earlier versions lack these figures.
     for (name, cell) in expect {
         assert_eq!(cells(name), [cell, Cell::Empty], "{name}");
     }
     assert_eq!(cells("generator_taken_share"), [Cell::Empty, Cell::Empty]);
+    assert_eq!(cells("low_us_p50"), [Cell::Empty, Cell::Empty]);
 }
 
 #[test]
