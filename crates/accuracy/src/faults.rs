@@ -161,6 +161,7 @@ impl Faults {
                 row.fault.name.to_owned(),
                 row.doses.to_string(),
                 given,
+                share_of(row.usable, row.doses),
                 row.false_valid.to_string(),
                 row.false_invalid.to_string(),
                 row.other.to_string(),
@@ -172,14 +173,16 @@ impl Faults {
         Table {
             title: "Verdicts on planted faults".into(),
             about: vec![format!(
-                "{} doses, {} false verdicts. Errors of p50 and p99 against the truth: median / worst of all doses.",
+                "{} doses, {} false verdicts; {} gave usable figures. Errors of p50 and p99 against the truth: median / worst of all doses.",
                 self.doses(),
-                self.failures()
+                self.failures(),
+                share_of(self.faults.iter().map(|row| row.usable).sum(), self.doses())
             )],
             columns: vec![
                 "fault",
                 "doses",
                 "verdicts",
+                "usable",
                 "false valid",
                 "false invalid",
                 "other",
@@ -189,6 +192,7 @@ impl Faults {
             ],
             rows: self.faults.iter().map(row).collect(),
             notes: vec![
+                "usable: the share of the doses whose verdict was valid or overloaded, so that the figures are not only bounds.".into(),
                 format!("false valid: valid or overloaded, and p99 is off by more than {:.0} %, or the figures are not of what was asked for.", 100.0 * ALLOWED),
                 "false invalid: the figures are true and thrown away. On this machine that does not count as a failure, since the host may disturb besides.".into(),
                 "other: invalid for another reason than the right one, or overloaded although the server kept up.".into(),
@@ -219,6 +223,11 @@ impl Faults {
             notes: Vec::new(),
         }
     }
+}
+
+/// `count` as a share of `all`; a dash without any.
+fn share_of(count: usize, all: usize) -> String {
+    if all == 0 { "—".into() } else { format!("{:.0} %", 100.0 * count as f64 / all as f64) }
 }
 
 /// A share in per cent, with a useful number of digits.
@@ -266,6 +275,7 @@ mod tests {
         assert_eq!(told, ["seed 1, 1 faults", "1/1  none: 2 doses, 0 false valid, 0 false invalid"]);
         let text = found.report().text();
         assert!(text.contains("Made by taillight selftest on ") && text.contains("valid 2"), "{text}");
+        assert!(text.contains("2 doses, 0 false verdicts; 100 % gave usable figures"), "{text}");
         let words = found.report().words();
         let ids: Vec<&str> = words.tables.iter().map(|table| table.id.as_str()).collect();
         assert_eq!(ids, ["planted-faults", "verdicts-on-planted-faults"]);

@@ -17,6 +17,8 @@ pub(crate) struct Row {
     pub(crate) doses: usize,
     /// Number of doses with each verdict.
     pub(crate) verdicts: BTreeMap<&'static str, usize>,
+    /// Doses whose figures are not only bounds.
+    pub(crate) usable: usize,
     pub(crate) false_valid: usize,
     pub(crate) false_invalid: usize,
     /// Verdicts with a wrong reason, or an overload of a server that kept up.
@@ -67,6 +69,7 @@ impl Row {
             place,
             doses: 0,
             verdicts: BTreeMap::new(),
+            usable: 0,
             false_valid: 0,
             false_invalid: 0,
             other: 0,
@@ -82,6 +85,7 @@ impl Row {
     pub(crate) fn enter(&mut self, number: u64, judged: Judged) {
         self.doses += 1;
         *self.verdicts.entry(judged.given.label()).or_default() += 1;
+        self.usable += usize::from(judged.given.is_usable());
         if let Some((p50, p99)) = judged.errors() {
             self.errors.p50.push(p50.abs());
             self.errors.p99.push(p99.abs());
@@ -175,6 +179,7 @@ mod tests {
         row.enter(3, judged(Right::Valid, invalid, 1_000.0));
         let row = row.closed();
         assert_eq!((row.doses, row.false_valid, row.false_invalid, row.other), (4, 1, 1, 1));
+        assert_eq!(row.usable, 2);
         assert_eq!(row.verdicts, BTreeMap::from([("valid", 2), ("invalid", 2)]));
         let p99 = row.p99_error.unwrap();
         assert!((p99.median - 0.275).abs() < 1e-9 && (p99.worst - 2.0).abs() < 1e-9, "{p99:?}");
