@@ -5,6 +5,8 @@
 
 #![allow(unreachable_pub, reason = "the generated client and server take public messages")]
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use prost::{Message, Oneof};
 
 /// The version of this protocol. Both sides must have the same.
@@ -12,11 +14,17 @@ use prost::{Message, Oneof};
 /// 2 added the role of a server; 3 the device that knobs act on; 4 describes generators and servers by specifications;
 /// 5 serves, halts and resumes single services and reports their use of resources; 6 watches them and their machine
 /// during a trial, lists the probes available there, and changes knobs of a generator's machine; 7 has an order for each
-/// task, and no messages around single numbers and texts.
-pub const PROTOCOL: u32 = 7;
+/// task, and no messages around single numbers and texts; 8 numbers the orders that are answered.
+pub const PROTOCOL: u32 = 8;
 
 /// The version of this program, sent to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// A number for an order, which its [`Answer`] repeats. No other order of this process has it.
+pub(crate) fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// From the coordinator to the agent.
 #[derive(Clone, PartialEq, Message)]
@@ -50,18 +58,18 @@ pub enum Order {
     /// Starts the halted server of the task again; the text is as [`Serve::called`].
     #[prost(string, tag = "7")]
     Resume(String),
-    /// Requests facts about the agent's machine.
-    #[prost(message, tag = "8")]
-    Facts(()),
+    /// Requests facts about the agent's machine; the number is returned in the reply.
+    #[prost(uint64, tag = "8")]
+    Facts(u64),
     /// Changes knobs of the agent's machine, or plans changes.
     #[prost(message, tag = "9")]
     Tune(Tune),
     /// Halts the server of the task, which keeps its addresses.
     #[prost(message, tag = "10")]
     Halt(()),
-    /// Requests the resources that the task's server has used so far.
-    #[prost(message, tag = "11")]
-    Usage(()),
+    /// Requests the resources that the task's server has used so far; the number is returned in the reply.
+    #[prost(uint64, tag = "11")]
+    Usage(u64),
     /// Observes the task's server and its machine during a trial.
     #[prost(message, tag = "12")]
     Watch(Watch),
@@ -119,6 +127,9 @@ pub struct Tune {
     /// The processors that they act on, as a list; empty: the server's, or all of a generator's.
     #[prost(string, tag = "4")]
     pub cpus: String,
+    /// Number of the order, which is returned in the reply. This crate sets it.
+    #[prost(uint64, tag = "5")]
+    pub number: u64,
 }
 
 /// Starts or ends an observation during a trial.
@@ -136,6 +147,9 @@ pub struct Watch {
     /// The length of the window. Units: ns.
     #[prost(uint64, tag = "4")]
     pub window_ns: u64,
+    /// Number of the order, which is returned in the reply. This crate sets it.
+    #[prost(uint64, tag = "5")]
+    pub number: u64,
 }
 
 /// One generator's part of a load.
@@ -215,6 +229,16 @@ pub struct Answer {
     /// Whether `text` is the reason of a refusal.
     #[prost(bool, tag = "2")]
     pub refused: bool,
+    /// Number of the order that it answers.
+    #[prost(uint64, tag = "3")]
+    pub number: u64,
+}
+
+impl Answer {
+    /// The reply, or the reason of a refusal.
+    pub(crate) fn said(self) -> Result<String, String> {
+        if self.refused { Err(self.text) } else { Ok(self.text) }
+    }
 }
 
 /// Introduces the agent.
@@ -268,12 +292,12 @@ impl From<Event> for FromAgent {
     }
 }
 
-/// The reply to an order, or the reason of a refusal.
-impl From<Result<String, String>> for Event {
-    fn from(said: Result<String, String>) -> Event {
+impl Event {
+    /// The reply to the order of this number, or the reason of its refusal.
+    pub(crate) fn answer(number: u64, said: Result<String, String>) -> Event {
         let refused = said.is_err();
         let (Ok(text) | Err(text)) = said;
-        Event::Answer(Answer { text, refused })
+        Event::Answer(Answer { text, refused, number })
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::comparison::Pings;
 use crate::coordinator::{AgentConfig, Heard, Link};
-use crate::message::{Event, Order, Serve, Serving, Tune, Watch};
+use crate::message::{Event, Order, Serve, Serving, Tune, Watch, next_number};
 use crate::{Comparison, Error};
 
 /// Capacity of the queue of received messages.
@@ -30,9 +30,6 @@ pub struct Tenant {
     label: String,
     /// Why the server ended or the agent disconnected.
     gone: Option<String>,
-    /// Whether a reply is outstanding that was waited for in vain, of the agent and of the server. Replies have no number: it
-    /// would be taken for the one to a later order.
-    late: [bool; 2],
     runtime: Runtime,
 }
 
@@ -48,7 +45,7 @@ impl Tenant {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
         let link = runtime.block_on(Link::open(0, address, config, tell))?;
-        Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, late: [false; 2], runtime })
+        Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
     }
 
     /// Name of the agent in messages: `b (10.0.0.5:7070)`.
@@ -62,10 +59,7 @@ impl Tenant {
     pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
         self.gone = None;
         self.say(Order::Serve(serve));
-        let serving = self.serving(within, "serving")?;
-        // The one of before has ended, and nothing of it comes after this.
-        self.late[1] = false;
-        Ok(serving)
+        self.serving(within, "serving")
     }
 
     /// Stops the server for a while, but keeps its addresses; returns the time that this took. Units: ns.
@@ -88,7 +82,7 @@ impl Tenant {
 
     /// Resources that the server has used so far, as JSON.
     pub fn usage(&mut self) -> Result<String, Error> {
-        self.ask(Order::Usage(()), FACTS_WAIT, true)
+        self.ask(Order::Usage, FACTS_WAIT, true)
     }
 
     /// Starts or ends an observation of the server and its machine during a trial; the window is given by this
@@ -100,7 +94,7 @@ impl Tenant {
             0 => 0,
             ns => self.compare()?.there(ns),
         };
-        self.ask(Order::Watch(Watch { opened_ns, ..watch }), WATCH_WAIT, true)
+        self.ask(|number| Order::Watch(Watch { opened_ns, number, ..watch }), WATCH_WAIT, true)
     }
 
     /// The agent's clock relative to this machine's.
@@ -121,12 +115,12 @@ impl Tenant {
 
     /// Facts about the agent's machine, as JSON.
     pub fn facts(&mut self) -> Result<String, Error> {
-        self.ask(Order::Facts(()), FACTS_WAIT, false)
+        self.ask(Order::Facts, FACTS_WAIT, false)
     }
 
     /// Plans, applies, shows or undoes knobs of the agent's machine; returns its reply.
     pub fn tune(&mut self, tune: Tune) -> Result<String, Error> {
-        self.ask(Order::Tune(tune), TUNE_WAIT, false)
+        self.ask(|number| Order::Tune(Tune { number, ..tune }), TUNE_WAIT, false)
     }
 
     /// Why the server ended unexpectedly, or the agent disconnected; `None` while both run.
@@ -166,24 +160,22 @@ impl Tenant {
         })
     }
 
-    /// Gives an order, and returns the agent's reply, or that of the server's keeper thread: an error if the server has ended.
-    ///
-    /// Errors: a reply to an earlier order is outstanding; nothing is ordered then.
-    fn ask(&mut self, order: Order, within: Duration, is_of_server: bool) -> Result<String, Error> {
-        if self.late.contains(&true) {
-            let why = "its reply to an earlier order is outstanding, and could be taken for the next one; start the server \
-                       again, or open another session";
-            return Err(Error::Failed { agent: self.label.clone(), why: why.into() });
-        }
-        self.say(order);
-        let answered = self.until(within, "answering", |event, _| match event {
-            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
-            Event::Answer(answer) => Some(Ok(answer.text)),
+    /// Gives the order that `order` makes of its number, and returns the agent's reply, or that of the server's keeper
+    /// thread: an error if the server has ended.
+    fn ask(
+        &mut self,
+        order: impl FnOnce(u64) -> Order,
+        within: Duration,
+        is_of_server: bool,
+    ) -> Result<String, Error> {
+        let number = next_number();
+        self.say(order(number));
+        self.until(within, "answering", |event, _| match event {
+            // Another number is that of an earlier order, whose reply comes too late.
+            Event::Answer(answer) if answer.number == number => Some(answer.said()),
             Event::Failed(why) if is_of_server => Some(Err(why)),
             _ => None,
-        });
-        self.late[usize::from(is_of_server)] = matches!(answered, Err(Error::Late { .. }));
-        answered
+        })
     }
 
     /// Waits up to `within` for an event that `take` accepts, and passes it the time of arrival.
@@ -238,27 +230,28 @@ impl Drop for Tenant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Answer;
 
     #[test]
     fn a_late_reply_is_not_that_to_a_later_order() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let (tell, heard) = mpsc::channel(INCOMING);
-        let mut tenant =
-            Tenant { link: None, heard, label: "s".into(), gone: None, late: [false; 2], runtime };
-        let say =
-            |event: Event| assert!(tell.try_send(Heard { agent: 0, at_ns: 0, what: Ok(event) }).is_ok());
-        let reply = |text: &str| Event::Answer(Answer { text: text.into(), refused: false });
-        let late = tenant.ask(Order::Usage(()), Duration::from_millis(1), true);
+        let mut tenant = Tenant { link: None, heard, label: "s".into(), gone: None, runtime };
+        let reply = |number: u64, text: &str| {
+            let what = Ok(Event::answer(number, Ok(text.into())));
+            assert!(tell.try_send(Heard { agent: 0, at_ns: 0, what }).is_ok());
+        };
+        let mut first = 0;
+        let order = |number: u64| {
+            first = number;
+            Order::Usage(number)
+        };
+        let late = tenant.ask(order, Duration::from_millis(1), true);
         assert!(matches!(late, Err(Error::Late { .. })), "{late:?}");
-        say(reply("of the first order"));
-        for answered in [tenant.usage(), tenant.facts()] {
-            assert!(answered.unwrap_err().to_string().contains("is outstanding"));
-        }
-        // All that came of the server before is over when it serves again.
-        say(Event::Serving(Serving::default()));
-        tenant.serve(Serve::default(), FACTS_WAIT).unwrap();
-        say(reply("of the last order"));
-        assert_eq!(tenant.usage().unwrap(), "of the last order");
+        reply(first, "to the first order");
+        let order = |number: u64| {
+            reply(number, "to the last order");
+            Order::Facts(number)
+        };
+        assert_eq!(tenant.ask(order, FACTS_WAIT, false).unwrap(), "to the last order");
     }
 }

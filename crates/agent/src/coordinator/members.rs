@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::link::{Heard, Link};
 use crate::comparison::Pings;
-use crate::message::{Event, Order, Tune};
+use crate::message::{Event, Order, Tune, next_number};
 use crate::tenant::TUNE_WAIT;
 use crate::{Comparison, Error};
 
@@ -50,10 +50,10 @@ impl Members {
     }
 
     async fn tune(&mut self, agent: usize, tune: &Tune) -> Result<String, String> {
-        self.links[agent].say(Order::Tune(tune.clone())).await;
+        let number = next_number();
+        self.links[agent].say(Order::Tune(Tune { number, ..tune.clone() })).await;
         let answered = self.until(agent, Instant::now() + TUNE_WAIT, |event, _| match event {
-            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
-            Event::Answer(answer) => Some(Ok(answer.text)),
+            Event::Answer(answer) if answer.number == number => Some(answer.said()),
             _ => None,
         });
         let late = || format!("it did not answer within {TUNE_WAIT:?}");

@@ -55,8 +55,8 @@ fn run(
                 Ok(start) => serving(&*server, start),
                 Err(why) => return Some(Err(why)),
             },
-            Ok(Order::Usage(())) => send(Ok(server.usage()).into()),
-            Ok(Order::Watch(watch)) => send(server.watch(&watch).into()),
+            Ok(Order::Usage(number)) => send(Event::answer(number, Ok(server.usage()))),
+            Ok(Order::Watch(watch)) => send(Event::answer(watch.number, server.watch(&watch))),
             // A server is already running.
             Ok(_) => {}
             Err(RecvTimeoutError::Disconnected) => {

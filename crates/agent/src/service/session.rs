@@ -29,8 +29,8 @@ pub(super) struct Session {
     /// Number of the session, unique in this agent.
     pub(super) number: u64,
     pub(super) loads: u32,
-    /// The pending request of the coordinator.
-    pub(super) asked: Option<JoinHandle<Said>>,
+    /// The number of the coordinator's pending request, and the thread that works on it.
+    pub(super) asked: Option<(u64, JoinHandle<Said>)>,
 }
 
 /// A reply, or an error.
@@ -58,7 +58,7 @@ impl Session {
             child.gone().await;
         }
         // Finish it before the knobs are undone.
-        if let Some(asked) = self.asked.take() {
+        if let Some((_, asked)) = self.asked.take() {
             let _ = asked.await;
         }
         let (servers, generators, number) = (self.servers.clone(), self.generators.clone(), self.number);
@@ -104,9 +104,9 @@ impl Session {
                         return Ok(());
                     }
                 }
-                said = answer_to(&mut self.asked) => {
+                answer = answer_to(&mut self.asked) => {
                     self.asked = None;
-                    self.send(said.into()).await?;
+                    self.send(answer).await?;
                 }
                 _ = stop.changed() => return Err("the agent was asked to end".into()),
                 () = self.to.closed() => return Err("the coordinator disconnected".into()),
@@ -151,23 +151,25 @@ impl Session {
                 }
                 Ok(())
             }
-            Order::Halt(()) | Order::Resume(_) | Order::Usage(()) => self.have(child, order).await,
+            Order::Halt(()) | Order::Resume(_) | Order::Usage(_) => self.have(child, order).await,
             Order::Watch(mut watch) => {
                 if watch.opened_ns > 0 {
                     watch.opened_ns = self.clock.to_monotonic(watch.opened_ns);
                 }
                 self.have(child, Order::Watch(watch)).await
             }
-            Order::Facts(()) => match self.servers.clone() {
-                Some(servers) => self.ask(move || servers.facts()).await,
-                None => self.send(Err(NO_SERVER.to_owned()).into()).await,
+            Order::Facts(number) => match self.servers.clone() {
+                Some(servers) => self.ask(number, move || servers.facts()).await,
+                None => self.send(Event::answer(number, Err(NO_SERVER.to_owned()))).await,
             },
             Order::Tune(tune) => {
-                let number = self.number;
+                let (session, number) = (self.number, tune.number);
                 match (self.servers.clone(), self.generators.clone()) {
-                    (Some(servers), _) => self.ask(move || servers.tune(number, &tune)).await,
-                    (None, Some(generators)) => self.ask(move || generators.tune(number, &tune)).await,
-                    (None, None) => self.send(Err("it has no role".to_owned()).into()).await,
+                    (Some(servers), _) => self.ask(number, move || servers.tune(session, &tune)).await,
+                    (None, Some(generators)) => {
+                        self.ask(number, move || generators.tune(session, &tune)).await
+                    }
+                    (None, None) => self.send(Event::answer(number, Err("it has no role".to_owned()))).await,
                 }
             }
             Order::Beat(()) => Ok(()),
@@ -211,12 +213,14 @@ impl Session {
         }
     }
 
-    /// Runs `work` in a thread where it may block, while the session goes on; its reply is sent later.
-    async fn ask(&mut self, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
+    /// Runs `work` in a thread where it may block, while the session goes on; the reply to the order of this number is
+    /// sent later.
+    async fn ask(&mut self, number: u64, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
         if self.asked.is_some() {
-            return self.send(Err("it is busy with what it was asked for before".to_owned()).into()).await;
+            let busy = "it is busy with what it was asked for before";
+            return self.send(Event::answer(number, Err(busy.to_owned()))).await;
         }
-        self.asked = Some(spawn_blocking(work));
+        self.asked = Some((number, spawn_blocking(work)));
         Ok(())
     }
 
@@ -245,10 +249,12 @@ impl Session {
 }
 
 /// Reply to the pending request; without a request, never completes.
-async fn answer_to(asked: &mut Option<JoinHandle<Said>>) -> Said {
+async fn answer_to(asked: &mut Option<(u64, JoinHandle<Said>)>) -> Event {
     match asked {
-        Some(asked) => {
-            asked.await.unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into()))
+        Some((number, work)) => {
+            let said =
+                work.await.unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into()));
+            Event::answer(*number, said)
         }
         None => std::future::pending().await,
     }

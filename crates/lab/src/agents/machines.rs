@@ -215,7 +215,7 @@ impl Elsewhere for Tenanted {
             }
             Asked::End { opened_ns, trial } => {
                 let opened_ns = opened_ns.unwrap_or_default();
-                Watch { action: "end".into(), about: trial.into(), opened_ns, window_ns: 0 }
+                Watch { action: "end".into(), about: trial.into(), opened_ns, ..Watch::default() }
             }
         };
         locked(&self.tenant).watch(watch).map_err(|error| error.to_string())
