@@ -10,10 +10,16 @@ const RESULTS: &str = "docs/reference/results/";
 /// The command that measures a result of `RESULTS`, and the option that names the file to write.
 ///
 /// Each document states its bounds on a machine of two processors.
-const COMMANDS: [(&str, &str, &str); 14] = [
+const COMMANDS: [(&str, &str, &str); 16] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
     ("accuracy-web-peers", "taillight accuracy --only web-peers", "--tables"),
+    ("calibration", "taillight selftest --calibration", "--tables"),
+    (
+        "calibration-simulated",
+        "taillight selftest --calibration --simulated --comparisons 40 --budget 51s",
+        "--tables",
+    ),
     ("faults", "taillight selftest --faults", "--tables"),
     (
         "hits-16",
