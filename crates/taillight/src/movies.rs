@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use app::App;
 use clap::{Args, Subcommand};
 
@@ -47,8 +47,12 @@ enum MoviesCommand {
 }
 
 /// Where the application comes from.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 struct Source {
+    /// The site as services in eight languages (movies), as services in Java (movies-java), or as one program
+    /// (movies-monolith) [default: movies].
+    #[arg(long, value_name = "NAME", conflicts_with = "source")]
+    target: Option<String>,
     /// The folder of its description and sources, such as apps/movies of a checkout [default: the compiled-in copy].
     #[arg(long, value_name = "FOLDER")]
     source: Option<PathBuf>,
@@ -56,10 +60,26 @@ struct Source {
 
 impl Source {
     fn app(&self) -> Result<Arc<App>> {
-        Ok(Arc::new(match &self.source {
+        let name = self.target.as_deref().unwrap_or(MOVIES);
+        let app = match &self.source {
             Some(folder) => app::of_folder(folder)?,
-            None => app::of_name(MOVIES)?,
-        }))
+            None => app::of_name(name)?,
+        };
+        if self.target.is_some() && app.made_as() != MOVIES {
+            let all: Vec<&str> = app::names().filter(|name| name.starts_with(MOVIES)).collect();
+            bail!("--target {name}: it is not the movie site; there are {}", all.join(", "));
+        }
+        Ok(Arc::new(app))
+    }
+
+    /// A subcommand for the same application, as a user types it.
+    fn command(&self, subcommand: &str) -> String {
+        let which = match (&self.target, &self.source) {
+            (Some(name), _) => format!(" --target {name}"),
+            (None, Some(folder)) => format!(" --source {}", folder.display()),
+            (None, None) => String::new(),
+        };
+        format!("taillight movies {subcommand}{which}")
     }
 }
 

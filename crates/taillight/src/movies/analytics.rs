@@ -52,8 +52,9 @@ fn program(app: &App, args: &AnalyticsArgs, interrupt: &Interrupt) -> Result<Pat
     }
     if !program.is_file() {
         bail!(
-            "there is no {}; `taillight movies build --only {NAME} --out {}` says what it takes",
+            "there is no {}; `{} --only {NAME} --out {}` says what it takes",
             program.display(),
+            args.source.command("build"),
             out.display()
         );
     }

@@ -30,7 +30,7 @@ pub(super) struct ServiceArgs {
 pub(super) type Fault = (Signal, &'static str);
 
 pub(super) const KILL: Fault = (Signal::KILL, "was killed; `up` starts it again");
-pub(super) const FREEZE: Fault = (Signal::STOP, "is frozen, until `taillight movies thaw`");
+pub(super) const FREEZE: Fault = (Signal::STOP, "is frozen");
 pub(super) const THAW: Fault = (Signal::CONT, "continues");
 pub(super) const RESTART: Fault = (Signal::TERM, "was told to end");
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &ServiceArgs, (fault, done): Fault) -> Result<()> {
     let kept = StateFile::of(&app);
     let state = kept.read()?.filter(|state| kept.runs() && state.phase == Phase::Ready);
     let Some(state) = state else {
-        bail!("{} does not run; start it by `taillight movies up`", app.name);
+        bail!("{} does not run; start it by `{}`", app.name, args.source.command("up"));
     };
     let rows = state.named(&args.service);
     if rows.is_empty() {
@@ -52,9 +52,14 @@ pub(super) fn run(args: &ServiceArgs, (fault, done): Fault) -> Result<()> {
             continue;
         };
         signal(pid, fault).with_context(|| format!("cannot signal {}, process {}", row.label(), row.pid))?;
-        say(&format!("{} {}\n", row.label(), done))?;
+        let until = if fault == Signal::STOP {
+            format!(", until `{}`", args.source.command("thaw"))
+        } else {
+            String::new()
+        };
+        say(&format!("{} {done}{until}\n", row.label()))?;
         if fault == Signal::TERM {
-            let took = await_other(&kept, row)?;
+            let took = await_other(&kept, row, &args.source)?;
             say(&format!("{} is ready again, after {:.1} s\n", row.label(), took.as_secs_f64()))?;
         }
     }
@@ -75,7 +80,7 @@ fn signal(pid: Pid, signal: Signal) -> std::io::Result<()> {
 }
 
 /// Waits until an instance is ready as another process.
-fn await_other(kept: &StateFile, row: &Row) -> Result<Duration> {
+fn await_other(kept: &StateFile, row: &Row, source: &Source) -> Result<Duration> {
     let begun = Instant::now();
     while begun.elapsed() < RESTARTS_WITHIN {
         let state = kept.read()?.unwrap_or_default();
@@ -86,9 +91,10 @@ fn await_other(kept: &StateFile, row: &Row) -> Result<Duration> {
         thread::sleep(LOOK);
     }
     bail!(
-        "{} is not ready again after {} s; see `taillight movies status`",
+        "{} is not ready again after {} s; see `{}`",
         row.label(),
-        RESTARTS_WITHIN.as_secs()
+        RESTARTS_WITHIN.as_secs(),
+        source.command("status")
     )
 }
 

@@ -37,7 +37,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
     if state.phase == Phase::Ready {
         state.said = silent(&app, &state);
     }
-    say_as(args.json, &state, |state| text(&app.name, state, SystemTime::now()))?;
+    say_as(args.json, &state, |state| text(&app.name, &args.source, state, SystemTime::now()))?;
     let is_well = state.phase == Phase::Ready && state.said.is_empty();
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -58,7 +58,7 @@ fn silent(app: &App, state: &State) -> Vec<String> {
     })
 }
 
-fn text(name: &str, state: &State, now: SystemTime) -> String {
+fn text(name: &str, source: &Source, state: &State, now: SystemTime) -> String {
     let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(state.begun_s);
     let age = clock(now.duration_since(begun).unwrap_or_default());
     let mut text = match state.phase {
@@ -71,7 +71,7 @@ fn text(name: &str, state: &State, now: SystemTime) -> String {
             table::memory(state)
         ),
         Phase::Failed => format!("{name} failed\n"),
-        Phase::Stopped => format!("{name} does not run; start it by `taillight movies up`\n"),
+        Phase::Stopped => format!("{name} does not run; start it by `{}`\n", source.command("up")),
     };
     state.said.iter().for_each(|line| text += &format!("  {line}\n"));
     if matches!(state.phase, Phase::Starting | Phase::Ready) {
@@ -90,7 +90,8 @@ mod tests {
             let said = vec!["plot: no luck".to_owned()];
             let address = "http://127.0.0.1:1/".to_owned();
             let state = State { phase, pid: 7, begun_s: 100, address, said, ..State::default() };
-            let text = text("movies", &state, SystemTime::UNIX_EPOCH + Duration::from_secs(165));
+            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(165);
+            let text = text("movies", &Source::default(), &state, now);
             assert!(text.starts_with(expect) && text.contains("\n  plot: no luck\n"), "{text}");
         };
         check(Phase::Starting, "movies is starting, for 1:05, by process 7\n");
@@ -99,6 +100,6 @@ mod tests {
             "movies runs in part at http://127.0.0.1:1/, for 1:05, by process 7; 0 processes, 0 MB\n",
         );
         check(Phase::Failed, "movies failed\n");
-        check(Phase::Stopped, "movies does not run");
+        check(Phase::Stopped, "movies does not run; start it by `taillight movies up`\n");
     }
 }

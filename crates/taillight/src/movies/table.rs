@@ -46,15 +46,15 @@ pub(super) fn memory(state: &State) -> String {
     format!("{processes} processes, {:.0} MB", bytes as f64 / 1e6)
 }
 
-/// `head` and the part of the table that fits a terminal of `columns` and `rows`.
-pub(super) fn picture(head: &str, state: &State, columns: u16, rows: u16) -> Buffer {
+/// `head` and the part of the table that fits a terminal of `columns` and `rows`; `status` is the command that shows all.
+pub(super) fn picture(head: &str, status: &str, state: &State, columns: u16, rows: u16) -> Buffer {
     let mut all = vec![head.to_owned()];
     all.extend(lines(state));
     let most = usize::from(rows.saturating_sub(1).max(1));
     if all.len() > most {
         let hidden = all.len() - most + 1;
         all.truncate(most.saturating_sub(1).max(1));
-        all.push(format!("… and {hidden} more: taillight movies status"));
+        all.push(format!("… and {hidden} more: {status}"));
         all.truncate(most);
     }
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns.saturating_sub(1).max(1), all.len() as u16));
@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn a_small_terminal_shows_what_fits() {
         let check = |columns: u16, rows: u16, width: u16, height: u16| {
-            let area = picture("head", &state(40), columns, rows).area;
+            let area = picture("head", "status", &state(40), columns, rows).area;
             assert_eq!((area.width, area.height), (width, height));
         };
         check(120, 50, 119, 42);
         check(120, 42, 119, 41);
         check(40, 10, 39, 9);
         check(1, 1, 1, 1);
-        let shown = picture("head", &state(40), 120, 10);
+        let shown = picture("head", "status", &state(40), 120, 10);
         let last: String = (0..40).map(|x| shown[(x, 8)].symbol()).collect();
         assert!(last.starts_with("… and 34 more"), "{last}");
     }

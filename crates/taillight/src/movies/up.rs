@@ -58,15 +58,15 @@ pub(super) fn run(args: &UpArgs) -> Result<()> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
     if args.detach {
-        return detached(&app, &kept);
+        return detached(&args.source, &app, &kept);
     }
     let interrupt = Interrupt::on_signals()?;
     end_at_the_second_signal()?;
-    let Some(_lock) = kept.lock()? else { return Err(runs_already(&app)) };
+    let Some(_lock) = kept.lock()? else { return Err(runs_already(&args.source, &app)) };
     let mut state = State::begun(&app);
     kept.write(&state)?;
-    let outcome =
-        planned(args, &app, &kept, &interrupt).and_then(|plan| watched(plan, &kept, &mut state, &interrupt));
+    let outcome = planned(args, &app, &kept, &interrupt)
+        .and_then(|plan| watched(&args.source, plan, &kept, &mut state, &interrupt));
     let failure = outcome.as_ref().err().filter(|error| !error.is::<Interrupted>());
     state.end(failure.map(|error| format!("{error:#}")).as_deref());
     // The user has seen the output; a failure to store the state has no further effect.
@@ -74,26 +74,35 @@ pub(super) fn run(args: &UpArgs) -> Result<()> {
     outcome
 }
 
-fn runs_already(app: &App) -> anyhow::Error {
-    let name = &app.name;
-    anyhow!("{name} runs already; look by `taillight movies status`, or stop it by `taillight movies down`")
+fn runs_already(source: &Source, app: &App) -> anyhow::Error {
+    let (name, status, down) = (&app.name, source.command("status"), source.command("down"));
+    anyhow!("{name} runs already; look by `{status}`, or stop it by `{down}`")
 }
 
 /// Starts this program once more in the background, and returns once the application is ready.
-fn detached(app: &App, kept: &StateFile) -> Result<()> {
+fn detached(source: &Source, app: &App, kept: &StateFile) -> Result<()> {
     if kept.runs() {
-        return Err(runs_already(app));
+        return Err(runs_already(source, app));
     }
     let args = std::env::args().skip(1).filter(|arg| arg != "--detach");
     let state = app::start_in_background(kept, &lab::this_program()?, args)?;
     say(&format!(
-        "{} is ready at {}, by process {}; stop it by `taillight movies down`\n",
-        app.name, state.address, state.pid
+        "{} is ready at {}, by process {}; stop it by `{}`\n",
+        app.name,
+        state.address,
+        state.pid,
+        source.command("down")
     ))
 }
 
 /// Starts `plan` and watches it until it is interrupted.
-fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrupt) -> Result<()> {
+fn watched(
+    source: &Source,
+    plan: Plan,
+    kept: &StateFile,
+    state: &mut State,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let begun = Instant::now();
     let mut shown = Shown::new(format!("starting {} processes", plan.processes()), interrupt);
     let running = app::start(plan, kept, state, &mut |line| shown.show(line));
@@ -110,7 +119,7 @@ fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrup
     }
     let outcome = app::watch(&mut running, kept, state, interrupt, &mut |state, age| {
         if let Some(screen) = &mut screen {
-            show(screen, state, age);
+            show(screen, &source.command("status"), state, age);
         }
     });
     drop(screen);
@@ -118,10 +127,10 @@ fn watched(plan: Plan, kept: &StateFile, state: &mut State, interrupt: &Interrup
     Ok(outcome?)
 }
 
-fn show(screen: &mut Screen<Stdout>, state: &State, age: Duration) {
+fn show(screen: &mut Screen<Stdout>, status: &str, state: &State, age: Duration) {
     let (columns, rows) = size(io::stdout()).unwrap_or((USUAL_WIDTH, 24));
     let head = format!("{} · {} · {} · Ctrl-C stops all", state.address, clock(age), table::memory(state));
-    screen.show(table::picture(&head, state, columns, rows));
+    screen.show(table::picture(&head, status, state, columns, rows));
 }
 
 /// A second Ctrl-C ends this process at once, and with it all that it started.
@@ -178,9 +187,10 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     if !names.is_empty() {
         let builds: Vec<&str> = missing.keys().copied().filter(|build| !build.is_empty()).collect();
         bail!(
-            "the programs of {} are not built ({}); `taillight movies build` says what it takes",
+            "the programs of {} are not built ({}); `{}` says what it takes",
             names.into_iter().collect::<Vec<_>>().join(", "),
-            builds.join(", ")
+            builds.join(", "),
+            args.source.command("build")
         );
     }
     let data = data::made(&plan, interrupt)?;

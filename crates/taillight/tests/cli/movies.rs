@@ -246,7 +246,10 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     assert!(code == Some(0) && said.contains("front is ready again, after "), "{said}");
     assert_ne!(row(&two.state(), "front", 0)["pid"], row(&begun, "front", 0)["pid"]);
     let (code, said) = two.run(&["freeze", "back.1"]);
-    assert!(code == Some(0) && said.contains("back.1 is frozen, until `taillight movies thaw`"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("back.1 is frozen, until `taillight movies thaw --source /"),
+        "{said}"
+    );
     await_that(|| two.run(&["status"]).1.contains("back.1 does not answer: process "));
     assert_eq!(two.run(&["thaw", "back"]).0, Some(0));
     await_that(|| two.run(&["status"]).0 == Some(0));
@@ -257,6 +260,20 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     assert_eq!(up.wait_with_output().unwrap().status.code(), Some(0));
     let (code, said) = two.run(&["freeze", "front"]);
     assert!(code == Some(1) && said.contains("two does not run"), "{said}");
+}
+
+#[test]
+fn hints_are_commands_for_the_site_that_was_named() {
+    let cache = tempfile::tempdir().unwrap();
+    let status = |target: &str| {
+        let mut command = taillight(&["movies", "status", "--target", target]);
+        text(&finish(command.env("TAILLIGHT_CACHE", cache.path())))
+    };
+    let said = status("movies-monolith");
+    let hint = "movies-monolith does not run; start it by `taillight movies up --target movies-monolith`";
+    assert!(said.contains(hint), "{said}");
+    let said = status("memcached");
+    assert!(said.contains("it is not the movie site") && said.contains("movies-java"), "{said}");
 }
 
 #[test]
