@@ -13,7 +13,7 @@ use crate::{Nanos, ParseError, SESSION_PERCENTILE, SessionFigure};
 pub enum QosBasis {
     /// The percentile over all requests of the window.
     Raw,
-    /// The median over 100 ms windows of each window's percentile; robust against stalls of the host.
+    /// The median over windows of 1000 requests of each window's percentile; robust against stalls of the host.
     Windowed,
 }
 
@@ -249,7 +249,8 @@ fn read(text: &str) -> Result<Condition, String> {
     }
     let is_percentile = |text: &str| text.strip_prefix('p').is_some_and(|p| p.parse::<f64>().is_ok());
     let basis = if let Some(rest) = figure.strip_prefix("windowed") {
-        Some((QosBasis::Windowed, rest.trim()))
+        // A gate prints `windowed_p99`.
+        Some((QosBasis::Windowed, rest.strip_prefix('_').unwrap_or(rest).trim()))
     } else {
         figure.strip_prefix("raw").map(|rest| (QosBasis::Raw, rest.trim()))
     };
@@ -271,7 +272,7 @@ fn read(text: &str) -> Result<Condition, String> {
 
 fn response_time(basis: Option<QosBasis>, percentile: f64, limit_ns: Nanos) -> Result<Condition, String> {
     if basis == Some(QosBasis::Windowed) && percentile != 99.0 {
-        return Err("only p99 has a windowed form, since a 100 ms window holds too few samples beyond".into());
+        return Err("only p99 has a windowed form, since windows hold too few samples for others".into());
     }
     // Other percentiles have no windowed form, so there is nothing left to choose.
     let basis = if percentile == 99.0 { basis } else { Some(QosBasis::Raw) };
@@ -311,6 +312,7 @@ mod tests {
         let check = |text: &str, shown: &str| assert_eq!(text.parse::<Qos>().unwrap().to_string(), shown);
         check("p99<1ms", "p99 ≤ 1 ms");
         check("windowed p99<1ms", "windowed p99 ≤ 1 ms");
+        check("windowed_p99<1ms", "windowed p99 ≤ 1 ms");
         check("p99.9 <= 500us", "raw p99.9 ≤ 500 µs");
         check("raw p99 ≤ 20ms", "raw p99 ≤ 20 ms");
         check("startup<2s", "start-up delay p95 ≤ 2 s");
