@@ -137,12 +137,13 @@ pub(crate) fn provenance(experiment: &Experiment) -> Markup {
         };
         let threads = number::plural(generator.threads as usize, "thread");
         let connections = number::plural(generator.connections as usize, "connection");
-        let facts = [
+        let mut facts = vec![
             format!("{threads}, {connections} of depth {}", generator.depth),
             pinned,
             format!("pace {}", generator.pace),
             generator.io.clone(),
         ];
+        facts.extend(generator.receive_times.map(|times| timed_by(times.kernel_share)));
         rows.push(("generator".to_owned(), facts.join(" · ")));
     }
     html! {
@@ -151,6 +152,19 @@ pub(crate) fn provenance(experiment: &Experiment) -> Markup {
             pre { code { (shell_words(&experiment.command)) } }
         }
         (table(&rows))
+    }
+}
+
+/// The clock that ended the response times; the kernel stamps no answers on Unix sockets, and sheds stamps while the
+/// generator has no time left.
+fn timed_by(kernel_share: f64) -> String {
+    if kernel_share >= 1.0 {
+        "answers timed by the kernel".into()
+    } else if kernel_share <= 0.0 {
+        "answers timed when they were read".into()
+    } else {
+        let share = number::percent_of_all(kernel_share);
+        format!("{share} of the answers timed by the kernel, others when read")
     }
 }
 
@@ -224,6 +238,14 @@ mod tests {
         };
         check(&["taillight", "sweep", "--qos", "p99<1ms"], "taillight sweep --qos 'p99<1ms'");
         check(&["a", "", "it's"], r"a '' 'it'\''s'");
+    }
+
+    #[test]
+    fn the_clock_of_the_answers_is_named() {
+        let check = |share: f64, expect: &str| assert_eq!(timed_by(share), expect);
+        check(1.0, "answers timed by the kernel");
+        check(0.0, "answers timed when they were read");
+        check(0.5, "50 % of the answers timed by the kernel, others when read");
     }
 
     #[test]
