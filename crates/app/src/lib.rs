@@ -27,6 +27,7 @@ mod error;
 mod explain;
 mod files;
 mod filling;
+mod kept;
 mod kinds;
 mod library;
 mod like;

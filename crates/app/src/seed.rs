@@ -23,15 +23,16 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::description::{Seeded, Service, Store};
 use crate::filling::{self, Filling};
+use crate::kept::Origin;
 use crate::plan::{PeopleSet, Placement, Plan};
 use crate::program::VersionedProgram;
 use crate::settings::Value;
 use crate::{Error, Running, copy};
 
 /// Changes when this program makes other data of the same description.
-const FORMAT: u32 = 1;
-/// File that marks a seed as complete.
-const MARKER: &str = "seed.json";
+pub(crate) const FORMAT: u32 = 1;
+/// File that marks a seed as complete; for kept data, the file that holds their origin.
+pub(crate) const MARKER: &str = "seed.json";
 /// The folder of a seed that is not whole yet.
 const PARTIAL: &str = "partial";
 /// The file that one process at a time has.
@@ -55,20 +56,6 @@ pub struct Seed {
     /// What is noted of it.
     pub record: SeedRecord,
     origin: Origin,
-}
-
-/// What data that are gone on with at each start must have begun with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Origin {
-    /// The initial rows, as a hash of their inputs.
-    rows: String,
-    /// The first number of the version of the service that wrote them.
-    version: String,
-    /// How many instances share the rows.
-    instances: usize,
-    /// The inputs of the rows, in words.
-    #[serde(default)]
-    of: String,
 }
 
 /// Metadata of a seed.
@@ -182,47 +169,6 @@ impl Seed {
             problem: format!(
                 "its check says '{now}' and not '{made}', as when the data were made; remove {}, so that they are made again",
                 self.folder.display()
-            ),
-        })
-    }
-}
-
-impl Origin {
-    /// The number of instances in words, with a verb if given.
-    fn counted(&self, verb: [&str; 2]) -> String {
-        match self.instances {
-            1 => format!("1 instance{}", verb[0]),
-            many => format!("{many} instances{}", verb[1]),
-        }
-    }
-
-    /// Errors: according to `text`, the data in `kept` have a different origin.
-    fn must_be(&self, text: &str, service: &Service, kept: &Path) -> Result<(), Error> {
-        let differs = match serde_json::from_str::<Origin>(text) {
-            Err(_) => {
-                format!("an earlier Taillight kept them, and did not note of what; asked for is {}", self.of)
-            }
-            Ok(began) if began.instances != self.instances => {
-                format!(
-                    "{} asked for, and {} shared them",
-                    self.counted([" is", " are"]),
-                    began.counted([""; 2])
-                )
-            }
-            Ok(began) if began.version != self.version => {
-                format!("version {} wrote them, and this is {}", began.version, self.version)
-            }
-            Ok(began) if began.rows == self.rows => return Ok(()),
-            Ok(began) if began.of == self.of => {
-                format!("they began with another {}, or belong to another account", began.of)
-            }
-            Ok(began) => format!("they began with {}, and asked for is {}", began.of, self.of),
-        };
-        Err(Error::Answer {
-            service: service.name.clone(),
-            doing: format!("go on with the data in {}", kept.display()),
-            problem: format!(
-                "{differs}; start it as it was then, or replace them by `up --fresh`, which removes what was written since"
             ),
         })
     }
@@ -405,42 +351,13 @@ impl Plan {
         format!("{:032x}", xxh3_128(text.as_bytes()))
     }
 
-    /// Origin that kept data must have in order to be continued. It has fewer inputs than a copy's key, as another
-    /// version or configuration of the service can read the data too.
-    fn origin(
-        &self,
-        seeded: &Seeded,
-        service: &Service,
-        people: Option<PeopleSet>,
-        found: &VersionedProgram,
-    ) -> Origin {
-        let text = format!("{FORMAT}\n{people:?}\n{}", self.rows_follow_from(seeded, service));
-        let placement = self.placement(&service.name).expect("it has one");
-        Origin {
-            rows: format!("{:032x}", xxh3_128(text.as_bytes())),
-            version: found.version.split('.').next().unwrap_or_default().into(),
-            instances: placement.instances.max(1),
-            of: self.told(seeded, service, people),
-        }
-    }
-
-    /// The inputs of a store's rows, in the words of the options.
-    fn told(&self, seeded: &Seeded, service: &Service, people: Option<PeopleSet>) -> String {
-        let people = people.map(|people| format!("{} users of seed {}", people.users, people.seed));
-        let data = seeded.needs_data().then(|| self.data_told());
-        let settings =
-            seeded.settings.iter().filter_map(|name| Some(format!("{name}={}", self.value(service, name)?)));
-        let all: Vec<String> = people.into_iter().chain(data).chain(settings).collect();
-        if all.is_empty() { "nothing that is set".into() } else { all.join(", ") }
-    }
-
-    fn value(&self, service: &Service, name: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, service: &Service, name: &str) -> Option<&Value> {
         let own = || self.values(&service.name)?.get(name);
         self.shared().get(name).or_else(own)
     }
 
     /// The account, settings and files that the rows of a store follow from.
-    fn rows_follow_from(&self, seeded: &Seeded, service: &Service) -> String {
+    pub(crate) fn rows_follow_from(&self, seeded: &Seeded, service: &Service) -> String {
         // Databases know the account that they were made by.
         let account =
             crate::context::account(service).map_or(rustix::process::geteuid().as_raw(), |user| user.uid);

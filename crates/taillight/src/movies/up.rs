@@ -176,6 +176,7 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
         fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
     }
     plan.kept = Some(state);
+    plan.check_kept()?;
     if args.built.is_empty() {
         build::built(app, &app.built_folder(), &[], interrupt)?;
     } else {
