@@ -1,6 +1,7 @@
 //! Whether the code that a result measures has changed since.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,6 +17,10 @@ const SERVERS: [(&str, &[&str]); 3] = [
 ];
 /// What a study measures, in its folder. Changed claims take no measurement: `taillight study check --write`.
 const STUDY: &str = "study.toml";
+/// Its keys that explain a study or draw its result: `taillight study check --write` draws a result again.
+const WORDS: [&str; 8] = ["title", "question", "source", "method", "deviations", "limits", "figure", "table"];
+/// The same of a parameter.
+const WORDS_OF_PARAMETER: [&str; 2] = ["about", "published"];
 
 /// The existing paths whose change makes a result outdated: the generator, the targets, and the study of the folder.
 pub(super) fn measured(folder: &str, targets: &[String], exists: &dyn Fn(&str) -> bool) -> Vec<String> {
@@ -63,13 +68,15 @@ impl<'a> History<'a> {
     ) -> Option<Vec<String>> {
         let is_known =
             |commit: &&str| git(self.root, &["merge-base", "--is-ancestor", commit, "HEAD"]).is_some();
-        let since = commit.filter(is_known).map(|commit| format!("{commit}..HEAD"));
+        let commit = commit.filter(is_known);
         let mut changed = Vec::new();
         for path in paths {
-            let is_changed = match &since {
-                Some(since) => {
-                    let commits = git(self.root, &["log", "-1", "--format=%h", since, "--", path])?;
-                    !commits.is_empty() || is_being_changed(self.root, path)
+            let is_changed = match commit {
+                Some(commit) => {
+                    let since = format!("{commit}..HEAD");
+                    let commits = git(self.root, &["log", "-1", "--format=%h", &since, "--", path])?;
+                    (!commits.is_empty() || is_being_changed(self.root, path))
+                        && !is_measured_alike(self.root, commit, path)
                 }
                 None => {
                     let change = self.known.entry(path.clone()).or_insert_with(|| change(self.root, path));
@@ -104,6 +111,31 @@ fn change(root: &Path, path: &str) -> Change {
         // No commit, or one without parents: a history's first commit, or its cut, does not tell a path's age.
         None => Change::Unknown,
     }
+}
+
+/// Whether a study measures the same as at `commit`; false of any other path.
+fn is_measured_alike(root: &Path, commit: &str, path: &str) -> bool {
+    if path.rsplit('/').next() != Some(STUDY) {
+        return false;
+    }
+    let then = git(root, &["show", &format!("{commit}:{path}")]).and_then(|text| measured_part(&text));
+    let now = fs::read_to_string(root.join(path)).ok().and_then(|text| measured_part(&text));
+    then.is_some() && then == now
+}
+
+/// A study without its words, figures and tables; `None` if it is no TOML.
+fn measured_part(text: &str) -> Option<toml::Table> {
+    let mut study: toml::Table = toml::from_str(text).ok()?;
+    for key in WORDS {
+        study.remove(key);
+    }
+    let parameters = study.get_mut("parameter").and_then(toml::Value::as_array_mut).into_iter().flatten();
+    for parameter in parameters.filter_map(toml::Value::as_table_mut) {
+        for key in WORDS_OF_PARAMETER {
+            parameter.remove(key);
+        }
+    }
+    Some(study)
 }
 
 fn is_being_changed(root: &Path, path: &str) -> bool {
@@ -168,7 +200,30 @@ mod tests {
         check(None, Some(&["a"]));
         std::fs::write(folder.join("a"), "3").unwrap();
         check(Some(&two), Some(&["a"]));
+
+        std::fs::write(folder.join(STUDY), "title = 'one'\nblocks = 7\n").unwrap();
+        git(&["add", STUDY]);
+        git(&["commit", "-qm", "three"]);
+        let three = commit("HEAD");
+        let check = |text: &str, expect: &[&str]| {
+            std::fs::write(folder.join(STUDY), text).unwrap();
+            let paths = [STUDY.to_owned()];
+            let found = History::of(&folder).changed_since(Some(&three), "2025-12-31T00:00:00Z", &paths);
+            assert_eq!(found.unwrap(), expect, "{text}");
+        };
+        check("title = 'another'\nblocks = 7\n", &[]);
+        check("title = 'one'\nblocks = 9\n", &[STUDY]);
+        check("title = 'one\n", &[STUDY]);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_words_of_a_study_measure_nothing() {
+        let study = "title = 'a'\n[x]\nlabel = 'l'\n[[parameter]]\nname = 'n'\nabout = 'b'\nvalue = '1'\n\
+                     [[figure]]\nid = 'f'\n";
+        let same = |from: &str, to: &str| measured_part(study) == measured_part(&study.replace(from, to));
+        assert!(same("'a'", "'c'") && same("'b'", "'c'") && same("'f'", "'c'"));
+        assert!(!same("'1'", "'2'") && !same("'l'", "'c'") && !same("'n'", "'c'"));
     }
 
     #[test]
