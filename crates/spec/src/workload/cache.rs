@@ -53,8 +53,8 @@ pub struct Cache {
     #[arg(long, default_value_t = Protocol::default(), value_name = "PROTOCOL")]
     #[schemars(extend("x-source" = "ours, because a target knows its protocol, and every version of memcached and every client has the classic commands"))]
     pub protocol: Protocol,
-    /// File with the user and the password of a server of RESP, in a line USER:PASSWORD, or :PASSWORD for the default
-    /// user. Each machine that generates load reads its own.
+    /// File with the user and the password of a server that wants a login, in a line USER:PASSWORD: of RESP, where
+    /// :PASSWORD is the default user, or of memcached's text protocol (-Y). Each machine that generates load reads its own.
     #[arg(long, value_name = "FILE")]
     #[schemars(extend("x-source" = "ours, because a password on the command line can be read by every user of the machine"))]
     pub auth_file: Option<PathBuf>,
@@ -116,7 +116,7 @@ words! {
     /// How operations are written.
     #[derive(Default)]
     pub enum Protocol: "protocol", "write one of: auto ascii meta resp" {
-        /// That of the target, if its description names one; otherwise the classic commands of memcached.
+        /// The protocol in the target's description, or else the classic commands of memcached.
         #[default]
         Auto = "auto",
         /// The classic commands of memcached: `get`, `set`.
@@ -152,8 +152,8 @@ words! {
         Modulo = "modulo",
         /// The threads of one Sphinx, at their own ports, as listed by its `stats partitions`.
         Partitions = "partitions",
-        /// The nodes of a Redis Cluster that take writes, as listed by its `CLUSTER SLOTS`. Keys that have moved are asked for
-        /// again at their new node.
+        /// The nodes of a Redis Cluster that take writes, as listed by its `CLUSTER SLOTS`. Requests for keys that have
+        /// moved are repeated at the new node.
         Cluster = "cluster",
     }
 

@@ -66,6 +66,38 @@ fn every_operation_by_both_protocols_verified() {
 }
 
 #[test]
+fn a_login_is_read_from_a_file() {
+    let users = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(users.path(), "me:secret\n").unwrap();
+    // memcached reads it as another user.
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(users.path(), readable).unwrap();
+    let Some((_server, locked)) = memcached(&["-Y", &users.path().display().to_string()]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("login");
+    let path = file.display().to_string();
+    let load = |target: &str, options: &[&str]| {
+        let mut command = taillight(&["load", "cache", "--target", target, "--rate", "1k", "--json"]);
+        command.args(["--auth-file", &path]).args(options);
+        command
+    };
+    std::fs::write(&file, ":secret\n").unwrap();
+    refuses(&mut load(&locked, &[]), 1, &["write USER:PASSWORD"]);
+    std::fs::write(&file, "me:wrong\n").unwrap();
+    refuses(&mut load(&locked, &[]), 1, &["refused the login", "authentication failure"]);
+    std::fs::write(&file, "me:secret\n").unwrap();
+    refuses(&mut load(&locked, &["--udp"]), 1, &["leave out --udp or --auth-file"]);
+    for protocol in ["ascii", "meta"] {
+        let options = ["--rate", "2k", "--mix", EVERYTHING, "--protocol", protocol, "--auth-file", &path];
+        let trial = trial(&locked, &options);
+        no_errors(&trial);
+        assert_eq!(trial.counters["fill_hit_ratio"], 1.0);
+    }
+    let Some((_open, open)) = memcached(&[]) else { return };
+    refuses(&mut load(&open, &[]), 1, &["wants no login", "leave out --auth-file"]);
+}
+
+#[test]
 fn a_load_that_stores_what_it_misses_keeps_the_histograms_of_both() {
     let Some((_server, address)) = memcached(&[]) else { return };
     let out = tempfile::tempdir().unwrap();

@@ -16,8 +16,7 @@ use spec::workload::{Digits, Placement, Protocol, Replay};
 use spec::{Spec, Workload, workload};
 use units::Rate;
 use workloads::cache::{
-    Cache, CacheConfig, Cluster, DataSet, Dialect, FILLED, FillPolicy, Items, Login, Preparation, Server,
-    prepare,
+    Cache, CacheConfig, Cluster, DataSet, FILLED, FillPolicy, Items, Login, Preparation, Server, prepare,
 };
 
 use crate::noise::Watch;
@@ -40,7 +39,7 @@ impl super::Offered for Offered {
     fn replaced(&self, task: &Task, tls: Option<&TlsClient>) -> Result<Option<Task>> {
         let options = &self.config.options;
         match options.placement {
-            Placement::Partitions => partitions(options, task, tls).map(Some),
+            Placement::Partitions => partitions(&self.config, task, tls).map(Some),
             Placement::Cluster => nodes(&self.config, task, tls).map(Some),
             Placement::Replicated | Placement::Ketama | Placement::Modulo => Ok(None),
         }
@@ -229,8 +228,8 @@ fn fill(
 /// The task with the server's threads as its servers, so that each key goes to the thread that owns it.
 ///
 /// Errors: there are several servers, or the server has no ports for its threads.
-fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -> Result<Task> {
-    if options.udp {
+fn partitions(config: &CacheConfig, task: &Task, tls: Option<&TlsClient>) -> Result<Task> {
+    if config.options.udp {
         bail!(
             "--placement partitions: has the client choose the thread, which datagrams leave to the server's --steering key; leave out one of --udp and --placement"
         );
@@ -241,7 +240,7 @@ fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -
             task.addresses.len()
         );
     };
-    let (mut control, _) = control(server, &Dialect::Memcached, tls)?;
+    let (mut control, _) = control(server, &config.dialect(), tls)?;
     // A server may listen on all addresses, but be reached at one of them.
     let places = control.partitions()?.into_iter().map(|place| SocketAddr::new(socket.ip(), place.port()));
     let addresses: Vec<Address> = places.map(Address::Tcp).collect();
@@ -249,9 +248,9 @@ fn partitions(options: &workload::Cache, task: &Task, tls: Option<&TlsClient>) -
     Ok(Task { addresses, names, ..task.clone() })
 }
 
-/// The task with the nodes of a Redis Cluster as its servers, which the first server that was given lists.
+/// The task with the nodes of a Redis Cluster as its servers, which the first given server lists.
 ///
-/// Errors: it is no node of a whole cluster, or a node has no address.
+/// Errors: it is not a node of a whole cluster, or a node has no address.
 fn nodes(config: &CacheConfig, task: &Task, tls: Option<&TlsClient>) -> Result<Task> {
     let (mut control, _) = control(&task.addresses[0], &config.dialect(), tls)?;
     let names = control.nodes()?;

@@ -31,8 +31,10 @@ impl Workload for Cache {
     }
 
     fn greeting(&mut self, out: &mut Vec<u8>) {
-        if let Some(login) = &self.config.login {
-            login.append(out);
+        match &self.config.login {
+            Some(login) if self.config.options.protocol == Protocol::Resp => login.append(out),
+            Some(login) => login.append_set(out),
+            None => {}
         }
     }
 
@@ -45,6 +47,9 @@ impl Workload for Cache {
     fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
         if self.config.options.protocol == Protocol::Resp {
             return self.reply(job, wire, bytes);
+        }
+        if self.config.login.is_some() && !wire.greeted {
+            return login_answered(wire, bytes);
         }
         if job.step == Step::SetAllMissing {
             return self.answers(job, wire, bytes);
@@ -135,6 +140,22 @@ impl Workload for Cache {
 
     fn window_opens(&mut self) {
         self.counts = CacheCounts::default();
+    }
+}
+
+/// Reads memcached's answer to the login, which comes before that to the first request.
+#[cold]
+fn login_answered(wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
+    match wire.parser.parse(Expect::Stored, bytes) {
+        Parse::NeedMore { .. } => Parsed::Partial,
+        Parse::Malformed(reason) => Parsed::Garbage(reason.to_string()),
+        Parse::Done { consumed, outcome } => match expect_done(Answer::of(outcome)) {
+            Ok(()) => {
+                wire.greeted = true;
+                Parsed::Used(consumed)
+            }
+            Err(fault) => Parsed::Refused(fault),
+        },
     }
 }
 

@@ -56,8 +56,12 @@ pub enum ConfigError {
     PartitionsOfResp,
     #[error("the placement cluster is that of a Redis Cluster; add --protocol resp")]
     ClusterOfMemcached,
-    #[error("a login is for servers of RESP; add --protocol resp, or leave out --auth-file")]
+    #[error(
+        "memcached's users have a name of one word; write USER:PASSWORD into the file of --auth-file, or add --protocol resp"
+    )]
     LoginOfMemcached,
+    #[error("UDP: datagrams belong to no connection that could log in; leave out --udp or --auth-file")]
+    LoginOverUdp,
     #[error("{given} servers; there must be 1 to {}", crate::cache::Cluster::MAX)]
     Servers { given: usize },
     #[error("the server '{server}' is twice in the list; name each once")]
@@ -102,7 +106,8 @@ impl CacheConfig {
         if options.protocol != Protocol::Resp {
             return match (placement, &self.login) {
                 (Placement::Cluster, _) => Err(ConfigError::ClusterOfMemcached),
-                (_, Some(_)) => Err(ConfigError::LoginOfMemcached),
+                (_, Some(login)) if !login.is_of_memcached() => Err(ConfigError::LoginOfMemcached),
+                (_, Some(_)) if options.udp => Err(ConfigError::LoginOverUdp),
                 _ => Ok(()),
             };
         }
@@ -248,9 +253,22 @@ mod tests {
         check(at(Placement::Cluster, config("get:100")), Some("add --protocol resp"));
         check(at(Placement::Cluster, resp("mget(32):100")), None);
         check(at(Placement::Cluster, resp("mget(33):100")), Some("1 to 32 in a Redis Cluster"));
-        let login = crate::cache::Login::read("me:secret");
-        check(CacheConfig { login: login.clone(), ..resp("get:100") }, None);
-        check(CacheConfig { login, ..config("get:100") }, Some("leave out --auth-file"));
+    }
+
+    #[test]
+    fn logins_are_those_of_the_protocol() {
+        let check = |login: &str, config: CacheConfig, expect| {
+            check(CacheConfig { login: crate::cache::Login::read(login), ..config }, expect);
+        };
+        let resp = |mix: &str| config(mix).with(|options| options.protocol = Protocol::Resp);
+        for login in ["me:secret", ":secret", "two words:secret"] {
+            check(login, resp("get:100"), None);
+        }
+        check("me:two words", config("get:100"), None);
+        check(":secret", config("get:100"), Some("write USER:PASSWORD"));
+        check("two words:secret", config("get:100"), Some("a name of one word"));
+        let udp = config("get:100").with(|options| options.udp = true);
+        check("me:secret", udp, Some("leave out --udp or --auth-file"));
     }
 
     #[test]

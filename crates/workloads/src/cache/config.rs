@@ -23,7 +23,7 @@ pub struct CacheConfig {
     pub replay: Option<Arc<Replay>>,
     /// How many times as fast as it was recorded it is replayed, so that its items expire as many times as soon.
     pub replay_speed: f64,
-    /// The user that each connection logs in as, by RESP.
+    /// The user that each connection logs in as.
     pub login: Option<Login>,
     /// The servers and their shares of the keys.
     pub cluster: Cluster,
@@ -88,7 +88,9 @@ impl CacheConfig {
                 login: self.login.clone(),
                 cluster: self.cluster.placement == Placement::Cluster,
             },
-            Protocol::Auto | Protocol::Ascii | Protocol::Meta => Dialect::Memcached,
+            Protocol::Auto | Protocol::Ascii | Protocol::Meta => {
+                Dialect::Memcached { login: self.login.clone() }
+            }
         }
     }
 

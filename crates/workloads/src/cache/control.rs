@@ -1,3 +1,5 @@
+mod dialect;
+mod login;
 mod resp;
 
 use std::io::{self, Read, Write};
@@ -12,14 +14,17 @@ use proto_resp::client::ReplyParser;
 use reactor::Address;
 use thiserror::Error;
 
-use crate::cache::Login;
 use crate::cache::holdings::Holdings;
 use crate::peer::{Family, Peer, Stranger, excerpt};
+
+pub use dialect::Dialect;
 
 /// The longest time for an answer outside a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The first question to a server.
 const VERSION: &str = "version";
+/// The key of the first read, which is not expected to be there.
+const PROBE: &[u8] = b"taillight:probe";
 /// The name of the request that stores, in messages.
 const SET: &str = "set";
 /// The request for all keys. Source: memcached's `protocol.txt`, LRU_Crawler.
@@ -42,9 +47,11 @@ pub enum ControlError {
     )]
     Closed { server: String, asked: &'static str, family: Family },
     #[error(
-        "{server} wants authentication, which the load generator does not do; start it without -S and -Y, or measure a copy of it"
+        "{server} wants authentication; give a user of its -Y and the password with --auth-file FILE; the load generator does not speak SASL (-S)"
     )]
     Authentication { server: String },
+    #[error("{server} wants no login, and would store the password as an item; leave out --auth-file")]
+    Unlocked { server: String },
     #[error("{server} wants a login; give its user and password with --auth-file FILE")]
     NoLogin { server: String },
     #[error("{server} refused the login: '{answer}'; correct the file of --auth-file")]
@@ -91,30 +98,6 @@ impl ControlError {
                 ControlError::NotServing { server, asked, answer }
             }
             error => error,
-        }
-    }
-}
-
-/// The protocol of a server before the load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// memcached's text protocol.
-    Memcached,
-    /// RESP.
-    Resp {
-        /// The user to log in as.
-        login: Option<Login>,
-        /// Whether the server is a node of a Redis Cluster.
-        cluster: bool,
-    },
-}
-
-impl Dialect {
-    /// The servers that speak it.
-    pub fn family(&self) -> Family {
-        match self {
-            Dialect::Memcached => Family::Memcached,
-            Dialect::Resp { .. } => Family::Redis,
         }
     }
 }
@@ -174,21 +157,26 @@ impl Control {
         connect: &Connect<'_>,
     ) -> Result<(Control, Option<String>), ControlError> {
         let (asked, family) = match dialect {
-            Dialect::Memcached => (VERSION, Family::Memcached),
+            Dialect::Memcached { .. } => (VERSION, Family::Memcached),
             Dialect::Resp { .. } => (resp::INFO, Family::Redis),
         };
-        let again = || match connect() {
-            Ok(stream) => {
-                let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
-                let (server, dialect, replies) = (server.clone(), dialect.clone(), ReplyParser::default());
-                let received = Vec::new();
-                Ok(Control { server, stream, ahead, dialect, parser, replies, received, used: 0 })
+        let again = || -> Result<Control, ControlError> {
+            let stream = connect().map_err(|source| match source.kind() {
+                // Accepted and closed before it was handled.
+                io::ErrorKind::ConnectionReset => {
+                    ControlError::Closed { server: server.clone(), asked, family }
+                }
+                _ => ControlError::Connect { server: server.clone(), source },
+            })?;
+            let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
+            let (replies, received) = (ReplyParser::default(), Vec::new());
+            let (server, spoken) = (server.clone(), dialect.clone());
+            let mut control =
+                Control { server, stream, ahead, dialect: spoken, parser, replies, received, used: 0 };
+            if let Dialect::Memcached { login: Some(login) } = dialect {
+                control.log_in(login)?;
             }
-            // Accepted and closed before it was handled.
-            Err(source) if source.kind() == io::ErrorKind::ConnectionReset => {
-                Err(ControlError::Closed { server: server.clone(), asked, family })
-            }
-            Err(source) => Err(ControlError::Connect { server: server.clone(), source }),
+            Ok(control)
         };
         let mut control = again()?;
         if let Dialect::Resp { login, cluster } = dialect {
@@ -225,7 +213,7 @@ impl Control {
 
     /// Reads a key: a server that requires authentication may still report its version, and a proxy has no servers.
     fn probe(&mut self) -> Result<(), ControlError> {
-        let get = |out: &mut Vec<u8>| client::get(out, b"taillight:probe");
+        let get = |out: &mut Vec<u8>| client::get(out, PROBE);
         let read = self.ask(get, Expect::Values { keys: 1 }, "get", |outcome| match outcome {
             Outcome::Error { .. } => Err(words(&outcome)),
             _ => Ok(()),

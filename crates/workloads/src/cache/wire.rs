@@ -17,10 +17,10 @@ pub struct Wire {
     pub(super) stored: u32,
     /// The first that did not.
     pub(super) fault: Option<Fault>,
-    /// By RESP: the oldest reply, whether the login was answered, whether the answer to `ASKING` was read, and the
-    /// answers to several requests at once.
-    pub(super) replies: ReplyParser,
+    /// Whether the login was answered.
     pub(super) greeted: bool,
+    /// By RESP: the oldest reply, whether the answer to `ASKING` was read, and the answers to several requests at once.
+    pub(super) replies: ReplyParser,
     pub(super) asked: bool,
     pub(super) series: Series,
     pub(super) reassembly: Reassembly,

@@ -57,7 +57,7 @@ impl Servers {
             };
             let (process, address) = loop {
                 if udp {
-                    // The port is free for TCP; if it is taken for UDP, the next one is tried.
+                    // The port is free for TCP; if another program has it for UDP, the next port is tried.
                     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
                     options.extra = ["-U".into(), free.to_string(), "-p".into(), free.to_string()].into();
                     let address = SocketAddr::from(([127, 0, 0, 1], free));
@@ -81,14 +81,20 @@ impl Servers {
     }
 
     fn control(&self, server: usize) -> Control {
-        Control::connect(&Address::Tcp(self.addresses[server]), &Dialect::Memcached).unwrap().0
+        Control::connect(&Address::Tcp(self.addresses[server]), &Dialect::Memcached { login: None })
+            .unwrap()
+            .0
     }
 
     fn prepare(&self, config: &CacheConfig, policy: FillPolicy) -> (Arc<Items>, DataSet) {
         let items = Arc::new(Items::new(config));
         let how = Preparation {
             connect: &|server| {
-                Ok(Control::connect(&Address::Tcp(self.addresses[server]), &Dialect::Memcached)?.0)
+                Ok(Control::connect(
+                    &Address::Tcp(self.addresses[server]),
+                    &Dialect::Memcached { login: None },
+                )?
+                .0)
             },
             threads: 2,
             policy,

@@ -6,7 +6,7 @@ use super::CAS_TRIES;
 use crate::cache::config::tests::config;
 use crate::cache::job::Step;
 use crate::cache::requests::tests::{cache, draw};
-use crate::cache::{Cache, CacheConfig, Job, Kind, OnMiss, Protocol, Wire};
+use crate::cache::{Cache, CacheConfig, Job, Kind, Login, OnMiss, Protocol, Wire};
 
 /// The first job of a mix, with its request written.
 fn first(cache: &mut Cache) -> Job {
@@ -37,6 +37,31 @@ fn answered(config: &CacheConfig, answer: &str) -> (&'static str, Vec<(String, u
 
 fn counter(name: &str, count: u64, of: u64) -> (String, u64, u64) {
     (name.into(), count, of)
+}
+
+#[test]
+fn a_login_is_answered_before_the_first_request() {
+    for (protocol, miss) in [(Protocol::Ascii, "END\r\n"), (Protocol::Meta, "EN\r\n")] {
+        let of_protocol = config("get:100").with(|options| options.protocol = protocol);
+        let mut cache = cache(&CacheConfig { login: Login::read("me:secret"), ..of_protocol });
+        let mut out = Vec::new();
+        cache.greeting(&mut out);
+        assert_eq!(out, b"set taillight:login 0 0 9\r\nme secret\r\n");
+        let mut job = first(&mut cache);
+        let mut wire = Wire::default();
+        assert_eq!(cache.response(&mut job, &mut wire, b"STOR"), Parsed::Partial);
+        assert_eq!(cache.response(&mut job, &mut wire, b"STORED\r\n"), Parsed::Used(8));
+        for _ in 0..2 {
+            assert_eq!(
+                cache.response(&mut job, &mut wire, miss.as_bytes()),
+                Parsed::done(miss.len(), Ok(()))
+            );
+        }
+        let failure = "CLIENT_ERROR authentication failure";
+        let answer = format!("{failure}\r\n");
+        let refused = cache.response(&mut job, &mut Wire::default(), answer.as_bytes());
+        assert_eq!(refused, Parsed::Refused(Fault::new("client error", failure)));
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use proto_resp::client::cluster::{self, Redirect};
 use proto_resp::client::{self, Parse, Reply, SetOptions};
 
-use super::{Control, ControlError, Dialect, SET, wants_authentication};
+use super::{Control, ControlError, Dialect, PROBE, SET, wants_authentication};
 use crate::cache::holdings::Holdings;
 use crate::cache::{Login, Server};
 use crate::peer::excerpt;
@@ -63,7 +63,7 @@ impl Control {
         if !cluster && info.as_deref().is_some_and(|info| field(info, "redis_mode") == Some("cluster")) {
             return Err(ControlError::Node { server });
         }
-        let get = |out: &mut Vec<u8>| client::get(out, b"taillight:probe");
+        let get = |out: &mut Vec<u8>| client::get(out, PROBE);
         let read = self.ask_resp(get, "GET", |reply| match reply {
             Reply::Bulk(_) | Reply::Null => Ok(()),
             Reply::Error(text) if cluster && Redirect::of(text).is_some() => Ok(()),

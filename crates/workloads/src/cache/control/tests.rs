@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use super::*;
+use crate::cache::Login;
 
 /// A server whose connections follow a script: a question begins with the first words, the answer is the second; an
 /// answer that ends in `<close>` closes.
@@ -38,7 +39,12 @@ impl Write for Scripted {
 
 /// Connects to a server of this script.
 fn open(script: &[(&str, &str)]) -> Result<(Control, Option<String>), ControlError> {
-    Control::over("h:1".into(), &Dialect::Memcached, &|| {
+    log_in(script, None)
+}
+
+/// The same with a login.
+fn log_in(script: &[(&str, &str)], login: Option<Login>) -> Result<(Control, Option<String>), ControlError> {
+    Control::over("h:1".into(), &Dialect::Memcached { login }, &|| {
         let greeting = script.iter().find(|(begin, _)| begin.is_empty()).map_or("", |(_, text)| text);
         let says = greeting.bytes().collect();
         let script = script.iter().map(|(begin, answer)| ((*begin).into(), (*answer).into())).collect();
@@ -106,6 +112,27 @@ fn what_cannot_be_measured_is_named() {
 }
 
 #[test]
+fn a_login_is_sent_only_to_a_server_that_wants_one() {
+    let check = |get: &str, set: &str, part: &str| {
+        let script =
+            [("version", "VERSION 1\r\n"), ("get", get), ("set taillight:login 0 0 9\r\nme secret", set)];
+        let error = log_in(&script, Login::read("me:secret")).err().unwrap().to_string();
+        assert!(error.contains(part), "it does not say '{part}': {error}");
+    };
+    let locked = "CLIENT_ERROR unauthenticated\r\n";
+    check("END\r\n", "STORED\r\n", "wants no login, and would store the password");
+    check(
+        locked,
+        "CLIENT_ERROR authentication failure\r\n",
+        "refused the login: 'CLIENT_ERROR authentication failure'",
+    );
+    check("SERVER_ERROR down\r\n", "STORED\r\n", "serves no reads");
+    check(locked, "<close>", "closed the connection when asked for 'set'");
+    // Logged in, the server of the script wants it all the same.
+    check(locked, "STORED\r\n", "wants authentication");
+}
+
+#[test]
 fn an_answer_that_trickles_has_an_end() {
     struct Slow(Mutex<u32>);
     impl Read for Slow {
@@ -129,7 +156,7 @@ fn an_answer_that_trickles_has_an_end() {
         server: "h:1".into(),
         stream,
         ahead: 0,
-        dialect: Dialect::Memcached,
+        dialect: Dialect::Memcached { login: None },
         parser,
         replies: ReplyParser::default(),
         received: Vec::new(),
