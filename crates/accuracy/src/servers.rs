@@ -89,7 +89,7 @@ fn allowed(expect: Nanos) -> Nanos {
     Nanos((HISTOGRAM * expect.0 as f64) as u64) + CONSTANT
 }
 
-/// Whether the expected figure lies within the bounds of the measured one, widened by what is allowed.
+/// Whether the expected figure lies within the bounds of the measured figure, widened by the allowed deviation.
 fn agree(expect: Nanos, (low, high): (Nanos, Nanos)) -> bool {
     low <= expect + allowed(expect) && expect <= high + allowed(expect)
 }

@@ -5,9 +5,9 @@ pub(crate) const ALLOWED: f64 = 0.10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
-    /// Valid, with true figures: there is no fault, or the server's own.
+    /// Valid, with true figures: the system has no fault, or the fault is the server's own.
     Valid,
-    /// Overloaded: the server cannot keep up, whatever else it does.
+    /// Overloaded: the server cannot keep up, also if it has a further fault.
     Overloaded,
     /// Either is right: the server is near its limit.
     ValidOrOverloaded,
