@@ -64,7 +64,7 @@ impl Tenant {
 
     /// Stops the server for a while, but keeps its addresses; returns the time that this took. Units: ns.
     ///
-    /// Errors: there is no server, or the agent disconnected.
+    /// Errors: the agent runs no server, or it disconnected.
     pub fn halt(&mut self) -> Result<u64, Error> {
         self.say(Order::Halt(()));
         self.until(STOP_WAIT, "halted", |event, _| match event {
@@ -88,7 +88,7 @@ impl Tenant {
     /// Starts or ends an observation of the server and its machine during a trial; the window is given by this
     /// machine's `CLOCK_MONOTONIC`, which is compared with the agent's.
     ///
-    /// Errors: the agent refuses, there is no server, or the agent disconnected.
+    /// Errors: the agent refuses, runs no server, or disconnected.
     pub fn watch(&mut self, watch: Watch) -> Result<String, Error> {
         let opened_ns = match watch.opened_ns {
             0 => 0,
