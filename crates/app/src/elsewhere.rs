@@ -62,7 +62,7 @@ pub type Addresses = BTreeMap<String, Vec<Vec<Address>>>;
 
 /// Other machines, each with an agent.
 pub trait Machines {
-    /// Prepares for these services on the machine of the agent at `agent`; nothing is started yet.
+    /// Prepares for these services on the machine of the agent at `agent`, without starting them.
     ///
     /// Errors: the machine is unavailable.
     fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String>;

@@ -38,8 +38,8 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
 
 type DescriptionFiles = (String, Files);
 
-/// The complete application of a description, including the keys it takes from the one that it is like, which `beside`
-/// finds.
+/// The complete application of a description, including the keys of its base application, whose description `beside`
+/// reads.
 fn whole(
     file: &str,
     name: &str,

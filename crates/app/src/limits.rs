@@ -3,8 +3,8 @@
 use launch::Form;
 use rustix::process::{Resource, getrlimit};
 
-/// Used if there is no limit: three times the largest published file set. A file kept open costs a web server about 500
-/// B of memory.
+/// Used if this process has no limit: three times the largest published file set. A file kept open costs a web server
+/// about 500 B of memory.
 const MANY_FILES: u64 = 1 << 20;
 /// Source: the limit that containers of podman are given; that of docker's daemon is higher by default.
 pub(crate) const FILES_IN_ENGINE: u64 = 16_384;

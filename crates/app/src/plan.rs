@@ -207,7 +207,8 @@ impl Plan {
 
     /// Whether the programs of all services of this machine are there, before anything that takes long is done for them.
     ///
-    /// Errors: what is missing, with one command that installs all of it; or a program that no package has, with what to do.
+    /// Errors: the missing programs, with one command that installs all of them; or a program that no package has, with
+    /// a hint.
     pub fn has_programs(&self) -> Result<(), Error> {
         let mut missing = Vec::new();
         for service in self.here() {

@@ -134,7 +134,7 @@ pub(crate) fn one_of(name: &str, folder: &Path) -> Result<String, Error> {
     })
 }
 
-/// A file in `folder` or below, except dot files; `None` if there is no file.
+/// A file in `folder` or below, except dot files; `None` without such a file.
 fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(folder)? {

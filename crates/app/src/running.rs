@@ -36,7 +36,7 @@ pub enum Starting<'a> {
     Making(&'a Making),
     /// An instance, numbered from 0, is started now.
     Begun { service: &'a str, instance: usize },
-    /// It is ready: how long it took, its process, and where it listens.
+    /// It is ready: the time this took, its process, and the addresses on which it listens.
     Ready { service: &'a str, instance: usize, took: Duration, pid: u32, addresses: &'a [Address] },
 }
 

@@ -53,7 +53,7 @@ const DATA: u64 = 5;
 pub struct Seed {
     /// Its folder in the cache.
     pub folder: PathBuf,
-    /// What is noted of it.
+    /// Its record in the cache.
     pub record: SeedRecord,
     origin: Origin,
 }
@@ -83,7 +83,7 @@ pub enum Making {
     DataSet { line: String },
     /// A server is prepared for it.
     Prepared,
-    /// Rows of a table are written: those of all tables so far, of all that there will be.
+    /// Rows of a table are written. `rows` counts the rows of all tables so far, `of` all rows to write.
     Filled { table: String, rows: u64, of: u64 },
     /// The data are being copied to the cache.
     Kept,

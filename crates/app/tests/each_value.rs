@@ -21,7 +21,7 @@ fn files() -> TempDir {
     folder
 }
 
-/// `taillight`, which has the embedded servers and lies above the tests where it was built.
+/// `taillight`, which has the embedded servers; it is built into the folder above the tests.
 fn taillight() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().and_then(Path::parent).unwrap().join("taillight")

@@ -269,7 +269,7 @@ fn notes(app: &str) -> String {
     )
 }
 
-/// The values of a chart; of an application that serves files, those of the second file too.
+/// The values of a chart; an application that serves files has the values of the second file too.
 fn values(serves_files: bool) -> String {
     let files = if serves_files { include_str!("values-files.yaml") } else { "" };
     [include_str!("values.yaml"), files].concat()

@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// The instances called `name`, which is that of a service or of one of its instances: `plot`, `plot.1`.
+    /// The instances called `name`: the name of a service, or of one of its instances: `plot`, `plot.1`.
     pub fn named(&self, name: &str) -> Vec<&Row> {
         self.services.iter().filter(|row| row.name == name || row.label() == name).collect()
     }

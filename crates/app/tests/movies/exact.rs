@@ -129,7 +129,7 @@ impl Visitors {
         self.done() == self.operations || self.failed.get().is_some()
     }
 
-    /// Runs all visitors, and `meanwhile` concurrently.
+    /// Runs all visitors concurrently with `meanwhile`.
     pub(crate) fn run(&self, address: &str, meanwhile: impl FnOnce()) {
         thread::scope(|scope| {
             for _ in 0..VISITORS {
@@ -162,8 +162,8 @@ impl Visitors {
         }
     }
 
-    /// Retries until answered, like a browser that lost its connection or was told to retry; `each` makes the request
-    /// of each try.
+    /// Retries until answered, like a browser that lost its connection or was answered with 503 or 504; `each` makes
+    /// the request of each try.
     fn answered(
         &self,
         address: &str,
@@ -295,7 +295,8 @@ impl Visitors {
                 "a list names reviews that exist"
             );
         }
-        // Stars: of each user those of the newest review that was counted, which is one of those that the film lists.
+        // Each user's stars come from the user's newest counted review, which is one of the reviews that the film
+        // lists.
         let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let mut counted: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let number = |doc: &Value, name: &str| doc[name].as_u64().unwrap();

@@ -213,7 +213,7 @@ fn is_late(found: &str, expect: &str) -> bool {
     found == "504 DEADLINE" || has_more
 }
 
-/// Checks what is answered during a fault and afterwards; once more where a busy machine was late.
+/// Checks the answers during a fault and afterwards; once more if a busy machine was late.
 fn check(site: &mut Site, visitor: &Visitor, case: Case) {
     let (service, how, asked, expect) = case;
     for left in (0..TRIES).rev() {
@@ -226,7 +226,7 @@ fn check(site: &mut Site, visitor: &Visitor, case: Case) {
     }
 }
 
-/// What is answered during a fault, and its row in the table.
+/// The answer during a fault, and its row in the table.
 fn during(site: &mut Site, visitor: &Visitor, (service, how, asked, _): Case) -> (String, String) {
     let of = if how == FirstKilled { 1 } else { site.instances(service) };
     let request = visitor.request(asked);

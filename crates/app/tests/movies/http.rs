@@ -38,7 +38,7 @@ impl Request {
         }
     }
 
-    /// Errors: there is no answer, or only a part.
+    /// Errors: no answer arrived, or only a part of it.
     pub(crate) fn send(&self, address: &str) -> io::Result<Answer> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
