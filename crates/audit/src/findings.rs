@@ -55,7 +55,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// The percentiles are not those of the load's response times.
+    /// The percentiles do not describe the load's response times.
     Misleads,
     /// They hold with this limit.
     Limits,

@@ -14,8 +14,8 @@ fn read(content: &Content) -> Result<Output, String> {
     let server = content.after("Server Hostname:").zip(content.after("Server Port:"));
     let path = content.after("Document Path:").unwrap_or("/");
     let scheme = if content.after("SSL/TLS Protocol:").is_some() { "https" } else { "http" };
-    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: a page of another length than the first is no failure, as
-    // pages that are made for each request differ.
+    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: a page of another length than the first is not a failure,
+    // as pages that are made for each request differ.
     let causes = content.after("(Connect:").and_then(|causes| causes.split_once("Length:"));
     let longer = causes.and_then(|(_, length)| plain(length)).map_or(0, whole);
     let failed = content.figure("Failed requests:").map_or(0, whole).saturating_sub(longer);
