@@ -148,8 +148,8 @@ impl Arena {
         }
     }
 
-    /// Has some pages from `at` on provided, while others may write to them; returns where to go on, or `None` at the
-    /// end: of the arena, or of what was not given back to the system.
+    /// Has the system provide some pages from `at` on, while other threads may write to them. Returns the position to
+    /// go on from, or `None` at the end of the arena or of its part that was not returned to the system.
     pub(crate) fn provide_from(&self, at: usize) -> Option<usize> {
         let left = self.wanted.load(Ordering::Relaxed).saturating_sub(at);
         let length = left.min(PROVIDED_AT_ONCE);

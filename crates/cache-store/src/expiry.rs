@@ -40,7 +40,7 @@ impl Expiry {
         (self.0 != 0).then(|| self.0.saturating_sub(now))
     }
 
-    /// Whether it expires before `other`; without an expiry neither is before the other.
+    /// Whether it expires before `other`; false if it never expires.
     pub fn is_before(self, other: Expiry) -> bool {
         self.0 != 0 && self.0 < other.0
     }

@@ -210,7 +210,7 @@ impl Log {
         self.go_on_in(next, index_bytes)
     }
 
-    /// Like `advance`, but takes a segment beyond the memory limit if none is available; the caller empties another.
+    /// Like `advance`, but exceeds the memory limit by a segment if no segment is free; the caller empties another.
     pub(crate) fn advance_on_credit(&mut self, index_bytes: usize) -> bool {
         let next = self.supply.borrow();
         self.go_on_in(next, index_bytes)

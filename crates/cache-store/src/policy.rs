@@ -16,7 +16,7 @@ pub enum Policy {
     /// Source: S3-FIFO (Yang et al., SOSP'23), with segments in the place of items.
     #[default]
     TwoQueues,
-    /// Evicts nothing but expired items; writes that find no room are refused. Source: memcached's `-M`.
+    /// Evicts expired items only; writes that find no room are refused. Source: memcached's `-M`.
     Never,
 }
 

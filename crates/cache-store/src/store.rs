@@ -104,7 +104,7 @@ impl Store {
         Store::with_readers_and_hasher(config, epochs, config.hasher())
     }
 
-    /// Its memory that the system may provide from now on, for a thread that does nothing else.
+    /// A handle by which another thread makes the system provide its memory in advance.
     pub fn provision(&self) -> Provision {
         Provision::of(Arc::downgrade(&self.log.records()))
     }

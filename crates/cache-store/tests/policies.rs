@@ -131,7 +131,7 @@ fn without_evictions_nothing_is_lost_and_what_finds_no_room_is_refused() {
         let mut store = small(segments, Policy::Never);
         let stored =
             (0..).take_while(|&i| try_set(&mut store, i, Expiry::NEVER, NOW) == Stored::Stored).count();
-        // One segment is the index's; of the others an eighth may be garbage, of which there is none yet.
+        // One segment is the index's. Of the others, an eighth may be garbage, but this store has no garbage yet.
         assert!(stored >= (segments - 1) * 31, "{stored} in {segments}");
         let all_but = |store: &mut Store, step: usize| {
             (0..stored).filter(|i| i % step != 0).all(|i| get(store, &format!("{i:06}")).is_some())

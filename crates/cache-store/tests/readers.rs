@@ -62,7 +62,7 @@ fn a_reader_notes_only_what_it_has_read() {
     assert!(store.peek(key, NOW).unwrap().fetched);
 }
 
-/// While a reader is held up, a write waits for segments already reclaimed rather than reclaim one after another.
+/// While a reader stalls, a write waits for segments already reclaimed rather than reclaim one after another.
 #[test]
 fn a_reader_that_stays_does_not_empty_the_store() {
     static PAUSES: AtomicU64 = AtomicU64::new(0);

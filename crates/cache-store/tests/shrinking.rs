@@ -46,7 +46,7 @@ fn memory_for_many_small_items_serves_fewer_large_ones_afterwards() {
     );
     println!("{index} B with {items} in a store that had no small ones");
     assert!(after.index_bytes < before.index_bytes / 3 && after.index_buckets < before.index_buckets / 3);
-    // What is left of the index: buckets that are less full, and the overflow buckets.
+    // The index keeps buckets that are less full, and the overflow buckets.
     assert!(again * 100 > items * 85, "{again} items, and {items} in a store that had no small ones");
     let last = 2 * MEMORY / 1000;
     for i in last - again as usize / 2..last {

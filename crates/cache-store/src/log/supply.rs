@@ -411,7 +411,7 @@ impl Supply {
     /// Checks the segments held against the limit; for tests.
     pub(crate) fn audit(&self, index_bytes: usize) {
         let length = self.records.segment_len();
-        // The index grows by a piece of buckets and by one of overflow buckets before a segment is given up for it.
+        // The index grows by a piece of buckets and by one of overflow buckets before the log returns a segment for it.
         let bound = self.memory + 2 * (64 << 10) + length;
         assert!(
             self.resident() <= SEGMENTS_MIN || self.resident() * length + index_bytes <= bound,

@@ -38,7 +38,7 @@ const STEPS: usize = 1000;
 
 /// A wish for the adjacent segments of a large value.
 ///
-/// Bounds: holds nothing but its key; a claim in progress must be given up when abandoned, or others wait forever.
+/// Bounds: holds only its key; a claim in progress must be given up when abandoned, or others wait forever.
 #[derive(Debug)]
 pub struct Claim {
     number: u64,

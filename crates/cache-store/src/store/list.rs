@@ -22,8 +22,8 @@ impl Cursor {
         (self.at as u64) << 5 | u64::from(self.homes.trailing_zeros())
     }
 
-    /// The state with that number; `None` if no list of this store has it. Bounds: of a list that began when the store had less
-    /// than a 64th of its present buckets there is none either, since a call would show too many items.
+    /// The state with that number; `None` if no list of this store has it. Bounds: also `None` for a list that began
+    /// when the store had less than a 64th of its present buckets, since a call would show too many items.
     pub fn from_number(number: u64, store: &Store) -> Option<Cursor> {
         let (at, homes) = (usize::try_from(number >> 5).ok()?, 1 << (number & 31));
         (at < homes && homes >= store.index.homes() / 64).then_some(Cursor { homes, at })

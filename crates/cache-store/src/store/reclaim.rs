@@ -147,7 +147,7 @@ impl Store {
                 continue;
             }
             waits = 0;
-            // Nothing is kept now, so that each reclaimed segment is writable when its readers have left.
+            // Records are no longer kept, so each reclaimed segment is writable when its readers have left.
             if !self.sweep(usize::MAX, now) {
                 return false;
             }
