@@ -84,8 +84,8 @@ impl Windows {
         Windows::of_length(span, Windows::length_for(span))
     }
 
-    /// The same with windows as short as there may be of so long a measurement: 10, 20, 50 or 100 ms. The shorter, the
-    /// more of them no stall touches; those of few samples are merged for the windowed p99.
+    /// The same with the shortest windows that a measurement of this length allows: 10, 20, 50 or 100 ms. The shorter
+    /// the windows, the more of them are free of stalls; windows of few samples are merged for the windowed p99.
     pub fn shortest(span: Nanos) -> Windows {
         let longest = Windows::length_for(span);
         let fit = |length: &Nanos| span.0.div_ceil(length.0) <= MOST;
