@@ -25,7 +25,7 @@ pub struct MountPoint {
     pub number: String,
     /// The folder of the file system, or the control group, at which the visible part begins.
     pub root: String,
-    /// The folder where it is mounted.
+    /// The folder at which the file system is mounted.
     pub at: String,
     /// The type of the file system: `ext4`, `cgroup` (version 1), `cgroup2`.
     pub kind: String,

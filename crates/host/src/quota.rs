@@ -62,7 +62,7 @@ impl Quota {
         all.into_iter().reduce(|least, other| if other.processors < least.processors { other } else { least })
     }
 
-    /// What has become of it so far; zeros if unreadable. Cost: about 10 µs.
+    /// The group's counters so far; zeros if unreadable. Cost: about 10 µs.
     pub fn throttling(&self) -> Throttling {
         throttling(&fs::read_to_string(self.folder.join("cpu.stat")).unwrap_or_default())
     }

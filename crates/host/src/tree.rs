@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use units::CpuList;
 
-/// The text of a file of the kernel, with U+FFFD for what is not UTF-8.
+/// The text of a file of the kernel, with U+FFFD in place of bytes that are not UTF-8.
 ///
-/// The kernel prints names as they are: that of a process (`stat`, `status`, `sched`, `comm`) is cut at 15 bytes, also
+/// The kernel prints names as they are: a process's name (`stat`, `status`, `sched`, `comm`) is cut at 15 bytes, also
 /// within a character, and paths may hold any bytes. Errors: as those of [`fs::read`].
 pub fn read_lossy(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(file)?).into_owned())

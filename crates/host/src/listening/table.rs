@@ -20,7 +20,7 @@ const ACCEPTS: u32 = 1 << 16;
 
 /// The inodes of the sockets in the tables of folder `net` that receive for `endpoint`, each with its account.
 ///
-/// `net` is that of a process, `/proc/PID/net`, for the sockets of its network namespace.
+/// `net` is a process's folder `/proc/PID/net`, which shows the sockets of its network namespace.
 pub fn sockets(net: &Path, endpoint: Endpoint<'_>) -> BTreeMap<u64, Option<u32>> {
     let text = |name: &str| read_lossy(&net.join(name)).unwrap_or_default();
     let both = |[v4, v6]: [String; 2], state: &str, address: SocketAddr| {
