@@ -29,7 +29,8 @@ use value::Switch;
 use crate::Error;
 use crate::plan::Planner;
 
-/// What a knob is, as `taillight explain knobs` prints it. docs/reference/knobs.md lists the Linux interface of each.
+/// The description of a knob, as `taillight explain knobs` prints it. docs/reference/knobs.md lists each knob's Linux
+/// interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its name, before the equals sign; `sysctl.` takes any name behind the dot.

@@ -48,7 +48,7 @@ pub fn measure(
     let mut samples = Vec::with_capacity(usize::try_from(times).unwrap_or_default().min(1 << 20));
     let (kernel, lock) = (&*applied.inner.kernel, &applied.inner.lock);
     for done in 0..times {
-        // Nothing is noted: the journal holds the previous state.
+        // The journal already holds the previous state, so this is not noted.
         for Entry { action, before, .. } in applied.made.iter().rev().filter(|made| !made.action.scratch) {
             let put = action.step.put(kernel, before, lock);
             put.map_err(|e| Error::of_putting_back(action, &e))?;

@@ -13,7 +13,7 @@ use std::fs::File;
 use host::Host;
 use knobs::{Action, Error, Knob, Subject, plan};
 
-/// The machine's knobs are one thing, so one test changes them at a time, of those of the command line too.
+/// The machine's knobs are shared, so only one test changes them at a time; this includes tests of the command line.
 pub(crate) fn alone() -> File {
     let name = format!("taillight-tests-of-knobs-{}", rustix::process::geteuid().as_raw());
     let file = File::create(std::env::temp_dir().join(name)).unwrap();

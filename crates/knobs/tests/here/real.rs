@@ -165,7 +165,8 @@ fn without_irqbalance() -> Option<LocalKernel> {
     Some(here)
 }
 
-/// By another process: a child that this one forks meanwhile would have the copy open, which then cannot be executed.
+/// By another process: a child that this process forks during the copy would hold the file open, and a file open for
+/// writing cannot be executed.
 fn copy_program(from: &str, to: &std::path::Path) {
     let copied = std::process::Command::new("cp").args([std::path::Path::new(from), to]).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from}");

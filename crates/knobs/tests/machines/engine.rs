@@ -74,7 +74,7 @@ fn a_panic_puts_everything_back() {
     assert!(result.is_err());
     assert_eq!(machine.snapshot(), before);
 
-    // Without unwinding nothing is dropped, and a hook reverts the knobs.
+    // Without unwinding, destructors do not run, and a hook reverts the knobs.
     std::mem::forget(engine.apply(&plan).unwrap());
     engine.revert_own();
     assert_eq!(machine.snapshot(), before);
