@@ -142,8 +142,8 @@ impl Pairing {
         Pairing::UntilSettled { blocks }
     }
 
-    /// The two-sided error of an interval: of the look after so many blocks, however many pairs of them count. Fewer
-    /// pairs would have the error of an earlier look, which that look has spent.
+    /// The two-sided error of an interval. It belongs to the look after this number of blocks, however many of their
+    /// pairs count: with fewer pairs it would be the error of an earlier look, which that look has spent.
     fn level(self) -> f64 {
         match self {
             Pairing::Apart | Pairing::Once => LEVEL,
@@ -186,7 +186,7 @@ fn response_times(pairs: &[Pair<'_>], pairing: Pairing) -> ComparedFigure {
     bars((ComparedFigure::LOADS, "Response times"), ("load", unit(pairs)), ("response time", "us"), all)
 }
 
-/// The processor time of the servers per request at every load; `None` where it is not known of both.
+/// The processor time of the servers per request at every load; `None` if no load has it for both sides.
 fn processor_time(pairs: &[Pair<'_>], pairing: Pairing) -> Option<ComparedFigure> {
     let read = |trial: &Trial| Reading {
         undisturbed: None,

@@ -182,8 +182,8 @@ fn affinity(thread: Option<Pid>) -> Vec<usize> {
     CpuMask::of(thread).map_or(Vec::new(), |mask| mask.cpus())
 }
 
-/// Whether a generator that spins would starve a thread of these processes: one that may run on none but the generator's
-/// processors.
+/// Whether a generator that spins would starve a thread of these processes: a thread that may run only on the
+/// generator's processors.
 ///
 /// A generator without `cpus` leaves a processor as long as threads are not bound to every one.
 pub fn would_starve(pids: &[u32], cpus: Option<&[usize]>) -> bool {

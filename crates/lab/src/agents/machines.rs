@@ -40,7 +40,7 @@ impl Machines {
         }
     }
 
-    /// Prepares for these services of `target` on the machine of the agent at `agent`; nothing is started yet.
+    /// Prepares for these services of `target` on the machine of the agent at `agent`, without starting them.
     ///
     /// Errors: the machine is unavailable, or the target cannot be described to it.
     pub(crate) fn open(
@@ -65,7 +65,7 @@ impl Machines {
 
     /// Applies knobs of the machine of the one agent that runs all services.
     ///
-    /// Errors: there is no such agent; it refuses them.
+    /// Errors: the target has no such agent, or the agent refuses them.
     pub(crate) fn apply_knobs(&self, knobs: &[String]) -> Result<(), Error> {
         tune(&self.only_session()?, "apply", knobs, None)?;
         Ok(())
@@ -117,7 +117,7 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String]) -> Resu
     let mut spec = Spec {
         target: Target {
             server: name.clone(),
-            // Addresses, devices and folders are those of its machine.
+            // The agent's machine has its own addresses, devices and folders.
             agent: None,
             listen: None,
             device: None,

@@ -59,7 +59,7 @@ fn peak(side: &Choice<'_>) -> Option<Point> {
 }
 
 /// The lowest rate above a maximum at which a trial of its search failed; `None` if none did. The upper end of a maximum
-/// may rest on trials that said nothing, such as those of a generator without time left.
+/// may rest on inconclusive trials, such as trials in which the generator had no processor time left.
 fn unsustained(side: &Choice<'_>, maximum: &MaxThroughput) -> Option<f64> {
     let searched = side.experiment.trials_of(side.target);
     let searched =

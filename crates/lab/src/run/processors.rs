@@ -40,7 +40,7 @@ pub(crate) fn planned(experiment: &Spec, cores: &[Vec<usize>]) -> Placement {
 }
 
 /// The processors of each side, with the server's `cpus` resolved by [`told`]; `cores` are this machine's. A server on
-/// another machine takes none of them.
+/// another machine takes no processor of this machine.
 pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is_here: bool) -> Placement {
     let asked = experiment.generator.cpus.as_ref().map(|list| list.as_slice());
     let threads = experiment.target.threads.max(experiment.target.instances) as usize;

@@ -21,8 +21,8 @@ units::limits! {
     const FIRST_GUESS: f64 = 0.96, Factor,
         "ours, because full queues and batches flatter a server a little";
 
-    /// If an offer exceeds the achieved throughput by this factor, it drowned server and generator, and the throughput is
-    /// no useful starting point.
+    /// If an offer exceeds the achieved throughput by this factor, it overwhelmed server and generator, and the
+    /// throughput is not a useful starting point.
     const DROWNED: f64 = 100.0, Factor,
         "ours, because in an emulated guest an offer of 500 krps reduced a server of some hundred rps to 6 rps; a server that is merely overloaded achieves a hundredth of this offer if it can serve 5 krps";
 

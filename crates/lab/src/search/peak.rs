@@ -244,7 +244,8 @@ mod tests {
         search.drive(nothing).unwrap();
         assert_eq!((search.bracket(), search.is_known()), (Bracket { low: Some(0.5), high: None }, true));
         assert!(search.note().unwrap().contains("said nothing"), "{:?}", search.note());
-        // Missed at every load that was tried, in trials that count, whatever others said.
+        // The limit is missed at every load that was tried, by the trials that count; a third of the trials are
+        // inconclusive.
         let mut search = PeakSearch::new(1.0, 0.5, []);
         let mut trials = 0;
         let mixed = |share| {

@@ -278,8 +278,8 @@ mod tests {
 
     /// A program that makes a folder and counts how often.
     ///
-    /// Written by another process: a child that this one forks meanwhile would have it open, which then cannot be
-    /// executed.
+    /// Written by another process: a child that this process forks during the write would hold the file open, and a
+    /// file open for writing cannot be executed.
     fn maker(folder: &Path, script: &str) -> PathBuf {
         let file = folder.join("maker");
         let write = "printf '#!/bin/sh\n%s\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";

@@ -206,7 +206,7 @@ mod tests {
             &seen(&[2], &[9]),
             Some("is another (PID 9) than at the beginning of the trial (PID 7)"),
         );
-        // The socket is held by a process that opens it for the server.
+        // Another process holds the socket, and opened it for the server.
         check(&seen(&[1], &[7]), &seen(&[1], &[9]), Some("is another (PID 9)"));
         check(&seen(&[1], &[7]), &seen(&[], &[]), Some("ended during the trial (PID 7)"));
         // Also if the processes belong to another account.

@@ -214,7 +214,7 @@ impl ManagedServer {
     }
 }
 
-/// Errors: none of its services writes spans, or one that does runs on another machine.
+/// Errors: no service of the application writes spans, or a service that does runs on another machine.
 fn can_be_traced(plan: &Plan) -> Result<(), Error> {
     let app = plan.app();
     let error = |problem: String| Err(Error::NoSpans { name: app.name.clone(), problem });

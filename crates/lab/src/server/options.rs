@@ -65,7 +65,8 @@ impl ServerOptions {
         let (people, traced) = (people_of(workload), is_traced(workload));
         let mut options = ServerOptions { files, people, traced, ..self };
         let app = crate::application(target).ok().flatten();
-        // An application like the one that begins with such data has the same settings. Those of the user come later, and win.
+        // An application made like the application of these data has the same settings. The user's settings come later,
+        // and win.
         let is_like = |name: &str| app.as_ref().is_some_and(|app| app.made_as() == name);
         if let Some((_, settings)) = workload.data_settings().filter(|(name, _)| is_like(name)) {
             options.target.set.splice(0..0, settings);
@@ -99,7 +100,7 @@ impl ServerOptions {
     /// The start plan of `app`. Every service gets the common threads, memory, processors, instances, form and machine,
     /// unless a setting such as `SERVICE.threads` overrides them. The files are set later.
     ///
-    /// Errors: an unknown setting; arguments or a program that none of its services takes.
+    /// Errors: an unknown setting; arguments or a program that no service of the application takes.
     pub fn plan(&self, app: &Arc<App>) -> Result<Plan, app::Error> {
         let target = &self.target;
         let listen = target.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());

@@ -125,7 +125,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// Readings during a load with a window of this length; nothing is read yet.
+    /// Readings during a load with a window of this length, without the first reading.
     pub(crate) fn beside(window: Nanos) -> Readings {
         Readings { all: Vec::new(), due: Time(0), window }
     }

@@ -20,7 +20,7 @@ pub(super) fn table(table: Table, language: &Language, place: &str) -> Result<Ta
     let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
     let mut filled = Table::new();
     for (key, value) in table {
-        // A key whose value is none is left out; a name is a text even if it looks like a number.
+        // A key with the value `none` is left out; a name is a text even if it looks like a number.
         if let Some(value) = replaced(value, language, &below(&key))? {
             let value = match value {
                 Value::Integer(number) if NAMES.contains(&key.as_str()) => Value::String(number.to_string()),

@@ -13,7 +13,7 @@ use super::DefinitionError;
 use crate::allowed_cpus;
 use crate::target::SHIPPED;
 
-/// The facts that a study may ask for; by default those of an empty machine.
+/// The facts that a study may ask for; the default describes an empty machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Processors that this process may use.

@@ -163,7 +163,7 @@ impl Machine {
 }
 
 /// The clock in the model's name, `Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz`; otherwise the highest clock that can be
-/// set, if there is no turbo. 0 if no driver sets clocks.
+/// set, unless the processor has a turbo. 0 if no driver sets clocks.
 fn nominal_mhz(host: &Host) -> u64 {
     let frequency = &host.frequency;
     if frequency.driver.is_none() {

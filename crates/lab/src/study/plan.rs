@@ -52,7 +52,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Every load of the first service beside every load of the second.
+    /// Every load of the first service, each paired with every load of the second.
     fn add_pairs(
         &mut self,
         study: &Definition,

@@ -66,7 +66,7 @@ impl Section {
         }
     }
 
-    /// What an axis shows; its scale is linear by default.
+    /// An axis; its scale is linear by default.
     pub(super) fn axis(&mut self) -> Result<Axis, DefinitionError> {
         let scales = [("linear", Scale::Linear), ("log", Scale::Log)];
         Ok(Axis {

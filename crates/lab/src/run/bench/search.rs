@@ -1,6 +1,7 @@
 //! The searches of a bench: for the maximum throughput at the beginning of a block, and for peaks under QoS.
 //!
-//! An inconclusive trial is repeated, for any reason. After too many in a row, the block is given up, with a note.
+//! An inconclusive trial is repeated, for any reason. After too many in a row, the search abandons the block, with a
+//! note.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ struct PeakSpan {
 
 impl Bench {
     /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it. Returns
-    /// the reason if the block was given up.
+    /// the reason if the search abandoned the block.
     pub(in crate::run) fn search_maximum(
         &mut self,
         block: u32,
@@ -188,7 +189,7 @@ impl Bench {
     }
 
     /// Searches the peak throughput of every target under the run's QoS target, after its sweep. `late` says whether to
-    /// stop with the current intervals. If every block was given up, there is nothing to search.
+    /// stop with the current intervals. It does not search if every block was abandoned.
     pub(in crate::run) fn conclude_peaks(
         &mut self,
         experiment: &Spec,
@@ -229,7 +230,8 @@ impl Bench {
         self.trials.save()
     }
 
-    /// The smallest maximum of its targets, of this block or, if that was given up, of the last block with maxima.
+    /// The smallest maximum of its targets, of this block or, if the block was abandoned, of the last block with
+    /// maxima.
     fn reference(&self) -> Option<f64> {
         let last = |target: &results::Target| Some(target.max_throughput.last()?.reference_rps());
         let known = || {
@@ -239,8 +241,8 @@ impl Bench {
         self.maximum().map(MaxThroughput::reference_rps).or_else(known)
     }
 
-    /// Runs `searches` to their ends, or until `late` returns true; returns whether all ended, and knobs of the host that another
-    /// process changed meanwhile.
+    /// Runs `searches` to their ends, or until `late` returns true; returns whether all ended, and knobs of the host
+    /// that another process changed during the searches.
     fn search_peaks(
         &mut self,
         searches: &mut [PeakSearch],

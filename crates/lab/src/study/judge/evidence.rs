@@ -493,7 +493,7 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
                 }
                 // The limit may have been met at loads that the host hid.
                 Some(value) if *value > limit && hidden => return None,
-                // If even the lowest load misses the limit, the answer is 0; if the lowest is unknown, there is no
+                // If even the lowest load misses the limit, the answer is 0; if the lowest is unknown, so is the
                 // answer.
                 Some(value) if *value > limit => return last.or((i == 0).then_some(0.0)),
                 Some(_) => (last, all_met, hidden) = (x.number(), true, false),

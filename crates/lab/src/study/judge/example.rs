@@ -1,5 +1,5 @@
 //! Judges a claim by made-up figures of its points: one set must reproduce it, another must differ from it, so that no
-//! claim holds whatever is measured.
+//! claim holds for every possible result.
 
 use results::Verdict;
 use results::study::{Cell, ClaimVerdict, Effort, X};

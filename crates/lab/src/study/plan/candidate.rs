@@ -58,7 +58,7 @@ pub(super) fn chosen(study: &Definition, effort: Effort, series: &SeriesDef) -> 
     chosen.is_empty() || chosen.contains(&series.name)
 }
 
-/// What a place of a series is, of the first or the second service of a study of two.
+/// The candidate at a place of a series, for the first or the second service of a study of two services.
 ///
 /// A second service of another kind of workload drops the workload of the experiment.
 pub(super) fn candidate(
