@@ -41,7 +41,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error of what the operating system refused: `name` is the process or file, `doing` says what failed.
+    /// Makes the error of a refusal by the operating system: `name` is the process or file, `doing` the operation that
+    /// failed.
     pub fn os<E: Into<io::Error>>(name: impl Display, doing: &'static str) -> impl FnOnce(E) -> Error {
         move |source| Error::Os { name: name.to_string(), doing, source: source.into() }
     }

@@ -132,7 +132,7 @@ impl ImageRoot {
         Ok(())
     }
 
-    /// Lets every account enter its folders, and only the owner write there, whatever this process's umask is.
+    /// Lets every account enter its folders, and only the owner write there, independently of this process's umask.
     ///
     /// Errors: permissions cannot be set.
     pub(crate) fn open_to_all(&self) -> Result<(), Error> {
