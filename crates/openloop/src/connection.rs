@@ -263,7 +263,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         }
     }
 
-    /// From `now` on the server takes so many requests at once.
+    /// From `now` on the server takes at most `places` requests at once.
     pub(crate) fn limit(&mut self, places: usize, now: Time) {
         let had_place = self.in_flight.len() < self.places;
         self.places = self.depth.min(places);

@@ -24,7 +24,7 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 const RUN_UP: Nanos = Nanos::from_millis(5);
 /// Descriptors that a generator needs in addition to its connections: epoll, wake-ups, files, pipes.
 const OTHER_DESCRIPTORS: u64 = 64;
-/// Descriptors that the rest of the process may need meanwhile, where the hard limit has them: a trial keeps a file of each
+/// Further descriptors for the rest of the process, as far as the hard limit allows: a trial keeps a file of each
 /// thread of the server open. Source: ours; a JVM with a thread for each connection has some thousands.
 const ROOM_BESIDE: u64 = 8192;
 
@@ -365,7 +365,7 @@ impl Generator {
     }
 }
 
-/// The soft limit to set so that there are `needed` descriptors, and room beside them; `None`: there are as many.
+/// The soft limit to set for `needed` descriptors and some room; `None` if the present limit suffices.
 ///
 /// Errors: the hard limit, which is less than `needed`.
 fn raised(needed: u64, limits: &Rlimit) -> Result<Option<u64>, u64> {
@@ -388,7 +388,7 @@ mod tests {
             let limits = Rlimit { current, maximum };
             assert_eq!(raised(needed, &limits), expect, "{needed} of {limits:?}");
         };
-        // Those of a trial would not fit below a limit that is just enough for the connections.
+        // A trial's own files would not fit below a limit that is just enough for the connections.
         check(1000, Some(1024), Some(1 << 20), Ok(Some(9192)));
         check(2064, Some(1024), Some(1 << 20), Ok(Some(10_256)));
         check(2064, Some(1024), Some(4096), Ok(Some(4096)));

@@ -104,7 +104,7 @@ mod tests {
             looks.is_silent(Time(0), timeout, Time(at), Nanos::ZERO)
         };
         assert!(!look(&mut looks, 90, 0));
-        // Absent until 500: the look before says nothing of the time since.
+        // Absent until 500: the previous look does not cover the time since.
         assert!(!looks.is_silent(Time(0), timeout, Time(500), Nanos::ZERO));
         assert!(looks.is_silent(Time(0), timeout, Time(100), Nanos(10)), "a simulated wait");
         assert!(!look(&mut looks, 110, FULL_LOOK), "more may lie there");

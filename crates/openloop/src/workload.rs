@@ -276,7 +276,7 @@ pub enum Belongs {
     Unknown,
     /// They are the connection's, or a request's that has ended, and this many are processed.
     Connection(usize),
-    /// The same, and the server takes at most so many requests at once from now on.
+    /// The same, and the server takes at most `places` requests at once from now on.
     Places { used: usize, places: usize },
     /// The same, and the server takes no more requests on this connection.
     Leaving {

@@ -132,7 +132,7 @@ impl<W: Workload> Engine<W> {
         Some(now.since(since) - waited - (processor - before))
     }
 
-    /// Withholds the next arrivals as long as they were due in absences.
+    /// Withholds the next arrivals up to the first that was not due in an absence.
     fn withhold_due(&mut self, now: Time) {
         while self.source.due() <= now && self.source.due() < self.end && self.is_withheld(self.source.due())
         {

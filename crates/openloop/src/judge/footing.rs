@@ -235,8 +235,7 @@ fn basis(tail: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
     }
 }
 
-/// The share of its time in which a thread of the generator was absent and withheld arrivals, so that no request was
-/// held up.
+/// The share of its time in which a thread of the generator was absent and withheld arrivals, which delayed no request.
 fn withheld(recording: &Recording) -> f64 {
     let time = recording.window.as_secs_f64() * f64::from(recording.threads.max(1));
     if time > 0.0 { recording.withheld.time.as_secs_f64() / time } else { 0.0 }

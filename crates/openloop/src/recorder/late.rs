@@ -61,7 +61,7 @@ impl Late {
         windows.mark_moved(&self.measured, &self.corrected, allowed)
     }
 
-    /// Drops what lies beyond a shorter measurement of length `span`.
+    /// Drops the windows beyond a shorter measurement of length `span`.
     pub(crate) fn shorten(&mut self, span: Nanos) {
         self.measured.shorten(span);
         self.corrected.shorten(span);

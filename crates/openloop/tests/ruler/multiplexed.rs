@@ -17,7 +17,7 @@ const fn us(n: u64) -> Nanos {
     Nanos::from_micros(n)
 }
 
-/// How long the server takes for an arrival, and what it does then.
+/// The server's time for an arrival, and its action then.
 type Script = fn(u64) -> (Nanos, &'static str);
 
 /// A line for each request, `NUMBER TIME WORD`, and for each answer, `NUMBER WORD`; number 0 is the connection's. The
@@ -288,7 +288,7 @@ fn a_stall_is_seen_by_all_who_came_in_it() {
     assert_accounted(&recording, 2_000);
     let all = recording.all();
     assert_close("max", all.response_time.max(), 100e6, 0.002);
-    // A request for each millisecond of it: those of the first 60 wait for more than 40.
+    // One request is due in each of the 100 ms; in the first 60 a request waits for more than 40 ms.
     assert_eq!(2_000 - all.response_time.count_within(us(40_000)), 60);
     assert_eq!(all.connection_wait.max(), Some(Nanos::ZERO));
 }

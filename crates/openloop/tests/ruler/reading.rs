@@ -330,7 +330,8 @@ fn a_stall_of_the_server_is_waited_for_and_not_made_good_beyond_the_burst() {
     assert_eq!(recording.late.count(), 0, "the server was late, and the generator was not");
 }
 
-/// Of the sessions' time, the generator's own stall is reported separately, as far as they could not make up for it.
+/// The generator's own stall is reported separately from the sessions' time, except the part that the sessions made up
+/// for.
 #[test]
 fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
     let route = (|_| at(rate(4 * MBIT, 250_000))) as fn(u64) -> Route;
