@@ -102,7 +102,7 @@ impl Summed for IoCounts {
     fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let per_s = |count: u64| count as f64 / observed_s;
         let hit_ratio = |[calls, disk]: [u64; 2]| {
-            // A cache server reads only sockets: without files there is no ratio.
+            // A cache server reads only sockets: without reads from disk the ratio is unknown.
             (disk > 0 && calls > 0).then(|| (1.0 - disk as f64 / calls as f64).max(0.0))
         };
         into.io = Some(InputOutput {

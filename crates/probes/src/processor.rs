@@ -63,7 +63,7 @@ struct Sampled {
     lost: Option<u64>,
 }
 
-/// A sampled stack: the process, and addresses from the innermost outwards, those of the kernel separately.
+/// A sampled stack: the process, and addresses from the innermost outwards, of the kernel and of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackSample {
     pid: u32,

@@ -21,8 +21,8 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     pub from: Time,
     pub to: Time,
-    /// From before the first reading until after the last one. On a busy machine the readings take long, and what the
-    /// counters grew by meanwhile may not belong to the window.
+    /// From before the first reading until after the last one. On a busy machine the readings take long, and the growth
+    /// of the counters during them may not belong to the window.
     pub readings_span: (Time, Time),
     /// The active probes.
     pub looked: Vec<Probe>,

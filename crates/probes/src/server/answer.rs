@@ -45,7 +45,7 @@ pub(super) const SPHINX: &str = "sphinx";
 
 /// NGINX's response with `stub_status`; `None` while it is incomplete.
 ///
-/// Errors: there is no such page.
+/// Errors: the server has no such page.
 pub(super) fn status(bytes: &[u8], more: bool) -> io::Result<Option<Answer>> {
     let Some(page) = page(bytes, more)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&page.body);

@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::metrics::{self, ServiceTimes};
 use crate::subject::{Subject, listened};
 
-/// Paths of NGINX's status page: the one that `taillight` configures, and those of its manual and its packages.
+/// Paths of NGINX's status page: the path that `taillight` configures, and the paths in NGINX's manual and packages.
 const STATUS: [&str; 3] = ["/.status", "/basic_status", "/nginx_status"];
 
 /// A server that reports its counters.

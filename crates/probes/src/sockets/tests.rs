@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// By how much of it the observed wait before a read is off that of a server which waits before it reads.
+/// The relative error of the observed wait before a read, for a server that waits a known time before it reads.
 fn off_the_planted_wait() -> f64 {
     const DELAY: Duration = Duration::from_millis(20);
     const REQUESTS: usize = 50;

@@ -61,8 +61,8 @@ fn threads_that_share_a_processor_wait_for_it() {
     assert_eq!(seen.loss(), None);
 }
 
-/// Makes this number of threads wait for a lock that is held for a while. Returns the sum of their waits until it is
-/// free: afterwards they may also wait for a processor.
+/// Makes this number of threads wait for a lock that this thread holds for a while. Returns the sum of their waits
+/// until it is free: afterwards they may also wait for a processor.
 fn held_lock(threads: usize) -> Duration {
     let lock = Arc::new(Mutex::new(()));
     let held = lock.lock().unwrap();
