@@ -102,7 +102,7 @@ impl<A: Answer> Connection<A> {
         }
     }
 
-    /// Appends request `number`, which is higher than that of the request before, and the part of its body that the windows
+    /// Appends request `number`, which is higher than the previous request's, and the part of its body that the windows
     /// allow; [`Connection::speak`] sends the rest. `bodiless`: its answer has no body, as to `HEAD`.
     ///
     /// Bounds: up to [`NUMBERS_MAX`](crate::NUMBERS_MAX).

@@ -24,13 +24,13 @@ pub enum Step<A> {
     More,
     /// These bytes belong to no request that is under way.
     Used(usize),
-    /// The server takes so many requests at once, by its settings.
+    /// The server takes `streams` requests at once, by its settings.
     Settings { used: usize, streams: u32 },
     /// A part of the answer to the request of this number.
     Part { used: usize, number: u32 },
     /// The answer to the request of this number is complete, or will not come.
     Ended { used: usize, number: u32, outcome: Result<Response, Failure>, answer: A },
-    /// The server takes no more requests on this connection, and has not begun with those after `last`, which is 0 for none;
-    /// why, and the same in printable words of its own, if it has any.
+    /// The server takes no more requests on this connection, and has not begun with the requests after `last`, which is
+    /// 0 if it began with none. `code` is the reason, `words` the server's printable text for it, if any.
     Leaving { used: usize, last: u32, code: Code, words: String },
 }
