@@ -1,4 +1,4 @@
-/// The longest head that is read, whatever the number of its fields; of an answer the trailers may be as long again.
+/// The longest head that is read, with any number of fields; an answer's trailers may be as long again.
 /// Units: bytes. Source: curl reads 300 kB (`CURL_MAX_HTTP_HEADER` and the limit of all headers), browsers 256 KiB.
 pub const HEAD_MAX: usize = 300 * 1024;
 
