@@ -69,7 +69,7 @@ pub struct Meta<'b> {
 }
 
 impl<'b> Meta<'b> {
-    /// The flags; the parser has checked that each is valid and that none is a duplicate.
+    /// The flags; the parser has checked that they are valid and free of duplicates.
     pub fn flags(&self) -> MetaFlags<'b> {
         MetaFlags::new(self.verb, &self.arguments[..self.flags_len])
     }
