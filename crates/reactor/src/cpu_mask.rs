@@ -3,7 +3,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 const BITS: usize = usize::BITS as usize;
-/// Processors of the first mask that the kernel is asked to fill; the fixed masks of C libraries hold as many.
+/// Processors of the first mask that is passed to the kernel; the fixed masks of C libraries hold as many.
 const FIRST: usize = 1024;
 
 /// A set of logical processors as the kernel takes it: a bit for each, as many as the machine may have.
@@ -172,7 +172,7 @@ mod tests {
             let mut room = own.clone();
             assert!(first.is_applied(&mut room).unwrap());
             assert_eq!(CpuMask::of(None).unwrap().cpus(), first.cpus());
-            // The kernel leaves out what the machine does not have.
+            // The kernel leaves out processors that the machine does not have.
             let more: CpuMask = [first.cpus()[0], CpuMask::MAX_CPU - 1].into_iter().collect();
             more.apply(None).unwrap();
             assert!(!more.is_applied(&mut room).unwrap() && first.is_applied(&mut room).unwrap());

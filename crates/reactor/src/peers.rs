@@ -77,7 +77,7 @@ impl<K: Copy + Eq + Hash> Peers<K> {
         self.peers[index as usize].key
     }
 
-    /// The pseudo-connection that ends to make room for another: that of the longest silent peer, if the table is
+    /// The pseudo-connection that ends to make room for another: it belongs to the longest silent peer, if the table is
     /// full or its silence is long enough.
     pub(crate) fn to_end(&self, now: Time) -> Option<Conn> {
         let oldest = self.peers.get(self.oldest as usize)?;

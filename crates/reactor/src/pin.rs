@@ -11,11 +11,11 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     Ok(CpuMask::of(None)?.cpus())
 }
 
-/// The processors that this thread may ask for, ascending: those of its control group (cpuset), which may be more than
-/// the ones that it inherited. The latter, if it may not choose.
+/// The processors that this thread may ask for, ascending: its control group's (cpuset), which may be more than the
+/// inherited ones. The inherited ones if the thread may not choose.
 ///
 /// Cost: the thread runs on any of them for a moment, some µs.
-/// Source: `sched_setaffinity(2)`: the kernel leaves out of a set what the cpuset lacks.
+/// Source: `sched_setaffinity(2)`: the kernel leaves processors out of a set that the cpuset lacks.
 pub fn permitted_cpus() -> io::Result<Vec<usize>> {
     let inherited = CpuMask::of(None)?;
     if inherited.clone().filled().apply(None).is_err() {

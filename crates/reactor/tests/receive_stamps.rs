@@ -62,7 +62,7 @@ fn check<R: Reactor>(reactor: &mut R, reader: &mut Reader, name: &str, mut send:
         assert!(reader.got.is_empty() && bytes == b"pong", "{name}: {bytes:?}");
         assert!(at >= looked, "{name}");
         let clock = reactor.receive_clock();
-        // Where the wall clock was set meanwhile, a stamp is wrong by as much.
+        // If the wall clock was set in between, a stamp is wrong by as much.
         let Some(came) = came.filter(|_| clock.steps == steps) else { continue };
         let slack = clock.error + UNCOUNTED;
         assert!(

@@ -13,8 +13,8 @@ use super::verify::{KnownClients, Servers, provider};
 /// The servers that a client trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
-    /// Those whose certificate was issued by an authority in this PEM file, or is in it, for the name that they are called by.
-    /// A certificate in it that is not that of an authority is trusted for itself only.
+    /// Servers whose certificate was issued by an authority in this PEM file, or is in it, for the name by which they
+    /// are called. A certificate in it that does not belong to an authority is trusted for itself only.
     Authorities(&'a Path),
     /// Any at all: encrypted, but the server's identity is not checked. For test beds whose certificates are made up.
     AnyCertificateInsecurely,

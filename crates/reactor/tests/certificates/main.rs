@@ -89,7 +89,7 @@ fn servers_are_taken_as_by_curl() {
         "common",
         &[("common", "localhost", ""), ("common", "127.0.0.1", "is not for '127.0.0.1' but for localhost")],
     );
-    // Alternative names of persons and services are none of servers.
+    // Alternative names of persons and services do not name servers.
     desk.own("mail", P256, "subjectAltName=email:a@b.example,URI:spiffe://b.example/c");
     check(
         "mail",
