@@ -133,8 +133,8 @@ struct Writer {
     sizes: Vec<(u64, Option<u32>)>,
 }
 
-/// A file without a name until it is whole, so that nothing remains of a process that is killed. Where the file system has no
-/// such files, it has a name meanwhile, and is removed at the end.
+/// A file without a name until it is whole, so that a killed process leaves no file behind. If the file system has no
+/// such files, it has a temporary name, and is removed at the end.
 struct Unfinished {
     /// The name before it replaces an earlier file.
     path: PathBuf,

@@ -65,7 +65,7 @@ pub(crate) fn is_chosen(key: u64, one_in: u64) -> bool {
     one_in == 1 || (u128::from(mixed(key ^ CHOICE)) * u128::from(one_in)) >> 64 == 0
 }
 
-/// The least time after which a part of a trace begins again: of a single request nothing else follows. Units: ns.
+/// The least time after which a part of a trace begins again: a single request has no length of its own. Units: ns.
 const LEAST_PERIOD: u64 = 1_000_000;
 
 impl Replay {

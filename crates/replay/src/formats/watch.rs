@@ -74,7 +74,7 @@ pub(crate) struct Fetches {
     own: u64,
 }
 
-/// Requests that are held back for that: more than lie between the lines of one command.
+/// Requests to hold back while looking for the command: more than lie between the lines of one command.
 const HELD: usize = 64;
 
 impl Fetches {
