@@ -10,7 +10,7 @@ use crate::tips::Tips;
 
 /// The history `title` as one HTML file: a figure for each measured figure, after the sentences of the answer.
 ///
-/// A figure's first series are the values with their bounds; its caption says what the marks mean.
+/// A figure's first series are the values with their bounds; its caption explains the marks.
 pub fn history_html(title: &str, answer: &[String], figures: &[Figure]) -> String {
     let mut tips = Tips::default();
     let drawn: Vec<_> =

@@ -15,7 +15,7 @@ use crate::subject::Subject;
 /// Names and values.
 type Rows = Vec<(String, String)>;
 
-/// The tooltips of a page. The default is none yet, for a page without trials.
+/// The tooltips of a page. The default is empty, for a page without trials.
 #[derive(Default)]
 pub(crate) struct Tips {
     trials: usize,

@@ -83,7 +83,7 @@ fn peaks(comparison: &Comparison) -> Option<String> {
 /// The number of loads with a sentence each: the highest ones.
 const ANSWERED: usize = 3;
 
-/// The tail at the highest loads at which both sides have figures and neither is overloaded: in an overload a response
+/// The tail at the highest loads at which both sides have figures without an overload: in an overload a response
 /// time depends on the length of the window.
 fn tails(comparison: &Comparison) -> Vec<String> {
     let Some(figure) = comparison.figure(ComparedFigure::LOADS) else { return Vec::new() };

@@ -5,7 +5,7 @@ use results::{Comparison, GateOutcome};
 use super::{answer, cells, columns, places};
 use crate::number;
 
-/// The ratios of `comparison` as tables, after what a gate with this margin has found.
+/// The ratios of `comparison` as tables, after the outcome of a gate with this margin.
 pub fn comparison_markdown(comparison: &Comparison, gate: Option<(f64, &GateOutcome)>) -> String {
     let mut lines = Vec::new();
     if let Some((margin, outcome)) = gate {

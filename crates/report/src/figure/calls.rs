@@ -215,7 +215,7 @@ fn service(canvas: &mut Canvas, node: &Node<'_>, place: &BoxPlace, height: f64, 
         let text = if i == LISTED {
             format!("… and {beyond} more")
         } else if width <= WIDTHS.1 {
-            // There is no room for the caller's name beside the times; an arrow shows the caller.
+            // The times leave no room for the caller's name; an arrow shows the caller.
             p50_to_p99(&edge.wall)
         } else {
             format!("{} {}", p50_to_p99(&edge.wall), edge.caller)

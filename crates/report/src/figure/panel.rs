@@ -131,7 +131,7 @@ impl Line {
         Line { class, name, points: points.collect() }
     }
 
-    /// Draws it with gaps where it has no value; returns the height of its end.
+    /// Draws the curve with gaps for missing values; returns the height of its end.
     fn draw(&self, canvas: &mut Canvas, frame: &Frame) -> Option<f64> {
         let at = |(s, value): &(f64, Option<f64>)| Some(frame.at(*s, (*value)?));
         for run in self.points.split(|point| at(point).is_none()) {

@@ -34,7 +34,7 @@
         ring.setAttribute(name, value);
       }
       svg.append(ring);
-      // Beside the point, on the side that has room.
+      // Next to the point, on the side that has room.
       const at = ring.getBoundingClientRect(), box = tip.getBoundingClientRect();
       const right = at.right + 12 + box.width < innerWidth;
       const x = right ? at.right + 12 : at.left - 12 - box.width;
