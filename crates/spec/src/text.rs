@@ -43,7 +43,7 @@ macro_rules! as_text {
     )+};
 }
 
-/// Declares enumerations whose values are words, with what an error calls them, and its hint. Further words are read, too.
+/// Declares enumerations whose values are words, with the noun and the hint of the error. Further words are read, too.
 macro_rules! words {
     ($(
         $(#[$meta:meta])*

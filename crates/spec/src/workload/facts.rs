@@ -17,13 +17,13 @@ pub trait Facts {
         false
     }
 
-    /// The protocols that TLS offers to its servers (ALPN); the first has to be selected. None: nothing is negotiated.
+    /// The protocols that TLS offers to its servers (ALPN); the server has to select the first. Empty: no negotiation.
     fn alpn(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The target if none is named, as on the command line; `None`: that of the command. `has` tells whether a program is
-    /// installed.
+    /// The target to use if the command line names no target; `None`: the command's default. `has` tells whether a
+    /// program is installed.
     fn usual_target(&self, _has: &dyn Fn(&str) -> bool) -> Option<String> {
         None
     }
@@ -125,7 +125,7 @@ pub trait Facts {
         None
     }
 
-    /// One request in this number is traced through the services of the site; `None`: none is.
+    /// One request in this number is traced through the services of the site; `None`: no tracing.
     fn traced_one_in(&self) -> Option<u32> {
         None
     }
@@ -145,8 +145,8 @@ pub trait Facts {
         String::new()
     }
 
-    /// Differences between what it simulates by this load and real users, for a reader of the result; `lacks` are operations
-    /// that the site did not have.
+    /// Differences between the users that it simulates with this load and real users, for a reader of the result;
+    /// `lacks` are operations that the site did not have.
     fn notes(&self, _load: &Load, _lacks: &[String]) -> Vec<String> {
         Vec::new()
     }

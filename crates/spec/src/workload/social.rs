@@ -93,7 +93,8 @@ impl Social {
         self.max_sessions.unwrap_or(u32::MAX).min(self.users.0)
     }
 
-    /// Takes what is not typed from its target, an application that is the site `of_target`, and from its site.
+    /// Sets the options that were not typed: the site from the target, an application with the site `of_target`, and
+    /// the mix from the site.
     ///
     /// Errors: as for a site's name.
     pub fn fit(&mut self, of_target: Option<&str>, typed: impl Fn(&str) -> bool) -> Result<(), ParseError> {

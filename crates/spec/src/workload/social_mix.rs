@@ -83,11 +83,12 @@ const WIKI: &str = "wiki";
 /// million), too few to be seen by a load of some thousand operations.
 const WIKI_PERCENT: [f64; SocialOperation::COUNT] =
     [0.5, 2.5, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 80.0, 2.5, 7.0, 2.5, 2.5];
-/// Source: the same table; of a wiki ours, by the table's limits of a page, and of what takes a form and two pages. Units: seconds.
+/// Source: the same table; for a wiki ours, from the table's limits of a page, and of an operation with a form and two
+/// pages. Units: seconds.
 const LIMITS: [u64; SocialOperation::COUNT] = [3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 3, 1, 1, 1];
 
 impl SocialMix {
-    /// That of users of a wiki.
+    /// The mix of users of a wiki.
     pub fn wiki() -> SocialMix {
         SocialMix { percent: WIKI_PERCENT }
     }
