@@ -140,7 +140,7 @@ const DESCRIPTORS_PER_THREAD: usize = 3;
 const DESCRIPTORS: usize = 20;
 
 units::limits! {
-    /// Least number of segments of a partition, if its memory allows; half as many where they would be under 512 KiB.
+    /// Least number of segments of a partition, if its memory allows; half as many if segments would be under 512 KiB.
     const SEGMENTS: usize = 64, Count,
         "ours, because two or three of them stand empty, and what goes, goes by the segment (docs/reference/memory.md)";
 }
@@ -326,7 +326,7 @@ impl Config {
         limits
     }
 
-    /// Where it listens for RESP, and whether with TLS.
+    /// The addresses on which it listens for RESP, and whether with TLS.
     pub(crate) fn resp_places(&self) -> impl Iterator<Item = (SocketAddr, bool)> {
         let encrypted = self.tls.iter().flat_map(|tls| &tls.resp).map(|at| (*at, true));
         self.resp.iter().map(|at| (*at, false)).chain(encrypted)

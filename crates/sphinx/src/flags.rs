@@ -21,13 +21,13 @@ pub(crate) struct Flags {
     /// TCP port; 0 takes a free one and prints it.
     #[arg(short, long, default_value_t = 11211, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(parse_port))]
     pub(crate) port: u16,
-    /// UDP port, and without -p that of TCP, too; 0 is none, tcp the port of TCP. A datagram of some bytes is answered with up to a MiB to whatever address it
-    /// bears, so never open it to strangers.
+    /// UDP port, and without -p the TCP port, too; 0 is none, tcp the TCP port. A datagram of some bytes is answered
+    /// with up to a MiB to the sender's address, which may be forged, so never open it to strangers.
     #[arg(short = 'U', long, default_value_t = UdpPort::None, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(str::parse::<UdpPort>))]
     pub(crate) udp_port: UdpPort,
-    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,host:11212 (IPv6 in brackets, :: is IPv6 alone), or *
-    /// for every address. Every client that can reach one can read and write everything. With -Z, notls:ADDRESS is not
-    /// encrypted.
+    /// Addresses to listen on, each with its own port if a port follows: 127.0.0.1,host:11212 (IPv6 in brackets, :: is
+    /// IPv6 alone), or * for every address. Every client that can reach one can read and write everything. With -Z,
+    /// notls:ADDRESS is not encrypted.
     #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", action = ArgAction::Append,
           value_parser = str::parse::<Listeners>)]
     pub(crate) listen: Vec<Listeners>,
@@ -116,8 +116,8 @@ pub(crate) struct Flags {
     /// Threads in a group of --sharing something [default: 2].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) group: Option<u16>,
-    /// Hand what comes to the thread that should have it: key has the kernel give each datagram of -U to the owner of its
-    /// key (takes root or CAP_BPF), cpu each TCP connection to the thread on whose processor its packets come.
+    /// Steer input to the thread that should handle it: key has the kernel give each datagram of -U to the owner of its
+    /// key (takes root or CAP_BPF), cpu each TCP connection to the thread on whose processor its packets arrive.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) steering: Vec<SteeringOption>,
     /// Have each thread listen on a TCP port of its own, too: thread N on PORT + N, on 0 a free one. Clients that know
@@ -186,9 +186,9 @@ pub(crate) struct Flags {
     /// Print the licence and exit.
     #[arg(short = 'i', long, exclusive = true)]
     pub(crate) license: bool,
-    /// memcached's extended options, such as idle_timeout=S, which closes connections that are silent for S seconds, and
-    /// Sphinx's reader_timeout=S, by default 60, those that take no byte of their replies for so long; 0 is never. Names
-    /// without an effect are accepted with a warning.
+    /// memcached's extended options, such as idle_timeout=S, which closes connections that are silent for S seconds,
+    /// and Sphinx's reader_timeout=S, by default 60, which closes connections that take no byte of their replies for S
+    /// seconds; 0 is never. Names without an effect are accepted with a warning.
     #[arg(short = 'o', long, value_name = "NAME[=VALUE]", value_delimiter = ',', action = ArgAction::Append,
           value_parser = Trimmed(StringValueParser::new()))]
     pub(crate) extended: Vec<String>,
@@ -259,7 +259,7 @@ impl FromStr for UdpPort {
     }
 }
 
-/// What is handed to the thread that should have it.
+/// The input to steer to the thread that should handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SteeringOption {
     /// Datagrams, by their key.

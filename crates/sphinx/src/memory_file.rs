@@ -210,7 +210,7 @@ impl MemoryFile {
 
     /// Saves the state of all partitions, which must not change any more; `now` is the time, on the partitions' clock.
     ///
-    /// Errors: the second file cannot be written; none is left, and the next start is one of an empty cache.
+    /// Errors: the second file cannot be written; then it is removed, and the next start begins with an empty cache.
     pub(crate) fn save(&self, seed: u64, now: u32, partitions: Vec<Vec<u8>>) -> Result<()> {
         let mut seal = [0; 8];
         rustix::rand::getrandom(&mut seal, rustix::rand::GetRandomFlags::empty())?;

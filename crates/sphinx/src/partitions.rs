@@ -231,7 +231,7 @@ impl Alone {
     #[inline]
     fn store(&mut self) -> &mut Store {
         self.store.get_or_insert_with(|| {
-            // The thread that has the partition may wait for this one to leave what it reads.
+            // The thread that has the partition may wait until this thread leaves the segments that it reads.
             self.reader.iter_mut().for_each(Reader::leave);
             self.parking[self.thread].take_back()
         })

@@ -13,7 +13,7 @@ use proto_resp::server::{Limits, RequestParser, Version, append_i64, read_i64, r
 use crate::budget;
 use crate::config::Config;
 
-/// The version of Redis whose replies these are, as clients that ask decide by it what they may use.
+/// The version of Redis whose replies these are: clients that ask choose their commands by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
 /// A connection's part in RESP.
@@ -22,7 +22,7 @@ pub(crate) struct Resp {
     pub(crate) talk: Talk,
 }
 
-/// What a client has said, and how far its present command is.
+/// A client's settings, and the progress of its present command.
 #[derive(Default)]
 pub(crate) struct Talk {
     pub(crate) version: Version,
@@ -34,7 +34,7 @@ pub(crate) struct Talk {
     pub(crate) since: u32,
     /// The number of the argument at which a command for several keys goes on; 0 at its start.
     pub(crate) next: usize,
-    /// The number of the reply that sums up those of its keys.
+    /// The number of the reply that sums up the replies of its keys.
     pub(crate) sum: Option<u64>,
 }
 

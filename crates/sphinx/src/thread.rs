@@ -237,8 +237,8 @@ fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result
     Ok(taken)
 }
 
-/// Listens at a path whose file gets the mode `mode` on creation, so that there is no moment at which others may open
-/// it. The mask applies to the whole process, which does nothing else while it starts.
+/// Listens at a path whose file gets the mode `mode` on creation, so that other users can never open it. The mask
+/// applies to the whole process, which creates no other files while it starts.
 fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
     let before = rustix::process::umask(Mode::from_raw_mode(!mode & 0o777));
     let taken = reactor.listen_in_plain(&Address::Unix(path.to_owned()));

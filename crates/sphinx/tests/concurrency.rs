@@ -204,8 +204,8 @@ fn versions_of_shared_keys_never_go_back_for_longer() {
     shared_keys(4_000);
 }
 
-/// One writer and many readers of each key: a reader sees no version older than one acknowledged before its request,
-/// none that was not yet written, and never goes back.
+/// One writer and many readers of each key: a reader sees no version older than one acknowledged before its request, no
+/// version that was not yet written, and never goes back.
 fn shared_keys(versions: u64) {
     const KEYS: u64 = 8;
     for args in MODES

@@ -102,8 +102,8 @@ fn evictions_and_ends_are_told_apart() {
     let ending = number(&items["items:1:evicted_nonzero"]) as f64 / evictions as f64;
     assert!((0.08..0.12).contains(&ending), "{items:?}");
     assert_eq!(number(&items["items:1:evicted"]), evictions);
-    // Expired items, read or not. They end with a second of the clock: those of one second might end at once. Until
-    // then only the last to end is asked for, as an answer would make the other a read one.
+    // Expired items, read or not. They expire with a second of the clock, and items of the same second might expire
+    // together. Until then the test reads only the item that expires last, as a hit would make the other a read item.
     set(&mut client, "ends-2".into(), 2);
     set(&mut client, "ends-1".into(), 2);
     assert!(client.get("ends-1").is_some());

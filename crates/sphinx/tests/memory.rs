@@ -162,7 +162,8 @@ fn unfinished_sets_take_no_more_than_the_budget() {
         });
         check_bound(&server, args);
         check_small_requests(&mut client, args);
-        // There is memory for few of them. A server without a processor seems to have settled before it has read so much.
+        // The memory suffices for few of them. A server without a processor seems to have settled before it has filled
+        // this memory.
         await_stat(&mut client, "connection_memory_waits", |waits| waits > 0);
         assert!(client.stat("connection_memory") > 0, "{args}");
         check_bound(&server, args);

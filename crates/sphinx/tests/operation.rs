@@ -511,7 +511,7 @@ fn root_gives_up_its_privileges() {
         let thread = thread.unwrap().path();
         let status = match fs::read_to_string(thread.join("status")) {
             Ok(status) => status,
-            // The thread that took memory at the start has ended meanwhile.
+            // The thread that took memory at the start has ended by now.
             Err(_) if !thread.exists() => continue,
             Err(error) => panic!("{}: {error}", thread.display()),
         };

@@ -1,4 +1,5 @@
-//! Memory is taken behind the first requests, or before: then the ports are closed meanwhile, and a signal ends the start.
+//! Memory is taken during the first requests, or before them: then the ports stay closed until it is taken, and a
+//! signal ends the start.
 
 use std::fs;
 use std::net::TcpStream;

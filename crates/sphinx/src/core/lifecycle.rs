@@ -429,7 +429,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
             }
             Event::Drained { conn } => {
                 let watches = self.client(conn).is_some_and(|client| {
-                    // What is unsent at the next check is other output, even if it is as much.
+                    // The output that is unsent at the next check is different output, even if its size is the same.
                     client.stuck.0 = 0;
                     client.watches
                 });

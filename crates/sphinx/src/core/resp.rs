@@ -39,7 +39,7 @@ const PATTERN_MAX: usize = 1 << 10;
 impl<R: Reactor> Core<R> {
     /// Reads commands until the bytes are used up or the connection has to wait; returns how many are done with.
     pub(super) fn resp_requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
-        // Beside the client, so that both can be used.
+        // Taken out of the client, so that both can be borrowed.
         let Some(mut resp) = client.resp.take() else { return 0 };
         let used = self.read_resp(reactor, client, &mut resp, bytes);
         client.resp = Some(resp);

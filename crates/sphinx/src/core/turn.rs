@@ -106,8 +106,8 @@ impl<R: Reactor> Core<R> {
         assert!(self.turn.most <= bound, "{} B of replies in a turn, over {bound} B", self.turn.most);
     }
 
-    /// Whether the value that an operation shows has to wait, for memory or for the next turn: `length` is that of the
-    /// value, `copied` whether it must be copied. Returns how the request goes on, if it waits.
+    /// Whether the value that an operation shows has to wait, for memory or for the next turn: `length` is the value's
+    /// length, `copied` whether it must be copied. Returns how the request goes on, if it waits.
     #[cold]
     pub(super) fn put_off(&mut self, client: &mut Client, length: usize, copied: bool) -> Option<Flow> {
         if length <= FREE {

@@ -22,7 +22,7 @@ pub(crate) struct RespOperation {
     pub(crate) version: Version,
     /// The expiry that the item is to have.
     pub(crate) expiry: Expiry,
-    /// What is added, or the present moment for a question about the time left. Units: ms of Unix time for the latter.
+    /// The summand, or the present moment for a question about the time left. Units: ms of Unix time for the latter.
     pub(crate) number: i64,
 }
 
@@ -205,7 +205,7 @@ impl RespOperation {
         out: &mut Draft,
     ) -> bool {
         if !matches!(self.verb, Verb::Get | Verb::Length) {
-            // To say that there is none takes a look that only the owner, or a counted get, can have.
+            // A reader can tell that an item is missing only in a get, which it counts; the other verbs ask the owner.
             return false;
         }
         let item = match reader.get(partition, key, now) {
@@ -333,7 +333,7 @@ impl RespOperation {
 /// The value of an item that is replaced.
 enum Old {
     Copied(Vec<u8>),
-    /// A large one, in the place where it was stored.
+    /// A large value, in the place of its storage.
     Kept(Pinned),
 }
 

@@ -87,8 +87,8 @@ pub(super) fn of(
 
 /// The addresses of each thread's own ports, from `first` up, on every TCP address.
 ///
-/// Errors: there is no such address, or too few ports are left, or one of them is the port for all keys; with TLS on
-/// all of them.
+/// Errors: the server has no TCP address, or too few ports are left, or one of them is the port for all keys; or all
+/// ports have TLS.
 pub(super) fn of_partitions(flags: &Flags, config: &Config, first: u16) -> Result<Vec<Vec<SocketAddr>>> {
     ensure!(
         !flags.enable_ssl,

@@ -127,7 +127,7 @@ pub(crate) fn info(
     });
 }
 
-/// Redis' name of the most similar policy; Redis has none that goes by the age of a segment.
+/// Redis' name of the most similar policy; no policy of Redis evicts by the age of a segment.
 fn policy(config: &Config) -> &'static str {
     if config.policy == Policy::Never { "noeviction" } else { "allkeys-lru" }
 }

@@ -12,7 +12,7 @@ const DEPTH: u64 = 10;
 const LEARNING: u32 = 600;
 /// Fewer keys are not sampled for the sake of speed.
 const KEYS_MIN: usize = 128;
-/// If all misses are more than the sampled ones by this factor, the others are those of a few keys that are read often and
+/// If all misses exceed the sampled misses by this factor, the other misses are of a few keys that are read often and
 /// were never stored, and no memory makes them hits.
 const UNKNOWN: f64 = 1.25;
 /// Fewest sampled reads for a curve: the standard error of a ratio is then up to 5 points.

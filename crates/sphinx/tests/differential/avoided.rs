@@ -42,8 +42,8 @@ pub(crate) fn row(request: &[u8], first: bool) -> Option<&'static str> {
     }
 }
 
-/// Whether a request is a flush that takes effect later: until then memcached shows the items of earlier flushes again, unless it
-/// has removed them meanwhile (`flush-again`).
+/// Whether a request is a flush that takes effect later: until then memcached shows the items of earlier flushes again,
+/// unless it has removed them by then (`flush-again`).
 pub(crate) fn is_late_flush(request: &[u8]) -> bool {
     let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

@@ -55,8 +55,7 @@ impl Pair {
         let pair = Pair { memcached: memcached(way), sphinx: sphinx(way) };
         for server in pair.memcached.iter().chain([&pair.sphinx]) {
             fs::write(server.folder.path().join("item"), format!("{}\n", "value ".repeat(2_000))).unwrap();
-            // The port of TLS accepts no plain requests, and its clients need none of the items; nor do clients of
-            // SASL.
+            // The port of TLS accepts no plain requests; its clients and the clients of SASL do not need the items.
             if !matches!(way, Way::Tls | Way::Sasl) {
                 seed(server);
             }

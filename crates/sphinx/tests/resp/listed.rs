@@ -214,8 +214,8 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("pexpiretime k", ":4294967295000"),
 ];
 
-/// Whether these times to live differ just because one of them has counted one down since `began`: Sphinx counts
-/// seconds of the clock, and Redis rounds what is left.
+/// Whether these times to live differ just because one server has counted a second down since `began`: Sphinx counts
+/// seconds of the clock, and Redis rounds the remaining time.
 fn is_a_second_apart(got: &str, theirs: &str, began: SystemTime) -> bool {
     let left = |answer: &str| answer.strip_prefix(':').and_then(|left| left.parse::<i64>().ok());
     let second = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();

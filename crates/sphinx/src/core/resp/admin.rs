@@ -22,10 +22,11 @@ const DEFAULT_USER: &[u8] = b"default";
 const WRONG_PASSWORD: &[u8] = b"WRONGPASS invalid username-password pair or user is disabled.";
 const NO_NAME: &[u8] = b"ERR Client names cannot contain spaces, newlines or special characters.";
 const NO_LIBRARY: &[u8] = b"ERR lib-name and lib-ver cannot contain spaces, newlines or special characters.";
-/// The longest name of a client or of its library: a connection keeps them, and `CLIENT LIST` has those of all. Units: bytes.
+/// The longest name of a client or of its library: a connection keeps both, and `CLIENT LIST` prints them for all
+/// connections. Units: bytes.
 const NAME_MAX: usize = 256;
 
-/// What a command leads to.
+/// The outcome of a command.
 enum Then {
     /// The reply that it has written.
     Answer,

@@ -1,5 +1,5 @@
 //! Clocks that jump: threads are frozen for seconds, and items expire in that time. No item is returned after its
-//! expiry, none is removed before it, and none comes back.
+//! expiry, removed before it, or returned again later.
 
 use std::collections::{HashMap, VecDeque};
 

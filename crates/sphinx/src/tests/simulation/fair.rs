@@ -21,7 +21,7 @@ const VALUE: usize = 60_000;
 const RIVALS: usize = 24;
 /// Requests of the well-behaved client, of each sort.
 const ROUNDS: usize = 12;
-/// The value of its larger requests: with a whole budget of halves of requests, there is no room but the one kept.
+/// The value of its larger requests: when halves of requests fill the budget, the only room is the reserve.
 const MIDDLE: usize = 50_000;
 
 /// Kinds of clients.
