@@ -1,4 +1,4 @@
-//! `taillight audit`: what the outputs of other load generators can and cannot mean.
+//! `taillight audit`: possible and impossible meanings of the outputs of other load generators.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

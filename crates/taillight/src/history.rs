@@ -67,7 +67,7 @@ struct CheckArgs {
     /// The history.
     #[arg(default_value = "history.jsonl")]
     history: PathBuf,
-    /// A change counts if it began at one of so many newest results.
+    /// A change counts if it began at one of the N newest results.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(3..))]
     newest: u16,
 }

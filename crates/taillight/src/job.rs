@@ -169,12 +169,12 @@ pub(crate) struct TargetArg {
 }
 
 impl TargetArg {
-    /// The target. If none is named, viewers of a playlist get its server, and others a video server that is started for them: NGINX, or
-    /// the embedded server if NGINX is not installed.
+    /// The target. Without `--target`, viewers of a playlist get its server, and others a video server that is started
+    /// for them: NGINX, or the embedded server if NGINX is not installed.
     pub(crate) fn chosen(&self, workload: &Workload, typed: &Typed) -> TargetName {
         let has = |program: &str| launch::find_program(program).is_some();
         let usual = if typed.has("target") { None } else { workload.usual_target(&has) };
-        // What a workload names is one of the applications, or a URL that was read before.
+        // A workload names one of the applications, or a URL that was read before.
         usual.and_then(|usual| lab::target_name(&usual).ok()).unwrap_or_else(|| self.target.clone())
     }
 }

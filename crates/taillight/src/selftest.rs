@@ -110,7 +110,7 @@ fn faults(args: &SelftestArgs, command: Vec<String>) -> Result<ExitCode> {
     Ok(code(found.failures(), &format!("of {} verdicts are false", found.doses())))
 }
 
-/// The exit code of a check with this number of failures, which are told with `words`.
+/// The exit code of a check with this number of failures, which are reported with `words`.
 pub(crate) fn code(failures: usize, words: &str) -> ExitCode {
     if failures == 0 {
         return ExitCode::SUCCESS;

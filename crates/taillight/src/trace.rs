@@ -38,7 +38,7 @@ enum TraceCommand {
         json: bool,
     },
     /// Compile a trace into the form that is replayed: 24 B for each request, mapped into memory. The load does this by
-    /// itself, beside the trace.
+    /// itself, in the folder of the trace.
     Compile {
         /// The trace.
         file: PathBuf,

@@ -42,7 +42,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The instances that do not run or do not answer, each with the reason. All are asked at the same time.
+/// The instances that do not run or do not answer, each with the reason. It queries all at the same time.
 fn silent(app: &App, state: &State) -> Vec<String> {
     thread::scope(|scope| {
         let ask = |row: &'_ Row| match (&row.ended, app.service(&row.name)) {

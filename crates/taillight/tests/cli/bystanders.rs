@@ -185,7 +185,7 @@ fn a_sphinx_that_runs_is_asked_as_well() {
     refuses(&mut load(&server.address, &["--keys", "500", "--key-size", "50"]), 1, &says);
 }
 
-/// twemproxy closes a connection that asks for `stats`: what it cannot tell is named, and a fill is agreed to.
+/// twemproxy closes a connection that asks for `stats`: the refusal says so, and `--yes` allows the fill.
 #[test]
 fn a_proxy_is_measured_without_what_it_does_not_tell() {
     let Some(nutcracker) = find_program("nutcracker") else {

@@ -31,10 +31,10 @@ fn a_quota_that_holds_a_trial_back_is_named() {
     assert!(quota.throttled > 0 && quota.throttled <= quota.periods && quota.throttled_s > 0.0, "{quota:?}");
     let words = format!("a quota of 0.25 processors ({file}) held the server and generator back in ");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Beside other programs the verdict may be theirs; the advice names the quota all the same.
+    // If other programs run, they may determine the verdict; the advice names the quota all the same.
     let advice = format!("raise the quota of 0.25 processors in {file}");
     assert!(said.contains(&words) || said.contains(&advice), "{said}");
-    // What others took is found afterwards, and goes before the reasons that the quota explains.
+    // The time that other programs took is found afterwards, and precedes the reasons that the quota explains.
     let by_quota = |reason: &&Invalid| reason.reason.is_of_time() && reason.reason != Reason::HostDisturbed;
     if let Verdict::Invalid { reasons } = &trial.verdict
         && let Some(reason) = reasons.iter().find(by_quota)

@@ -163,7 +163,8 @@ const DOWN: Duration = Duration::from_millis(500);
 
 /// A server that answers for a while, is down, and answers again.
 fn mortal(first: TcpListener, address: SocketAddr) {
-    // Nobody sends: a second connection that would have it die does not shorten the time that it is down.
+    // This channel never has a message: a second connection that would make the server die does not shorten its time
+    // down.
     let (_hold, wait) = channel::<()>();
     let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
     let mut first = Some(first);

@@ -25,7 +25,7 @@ struct Running {
 }
 
 impl Running {
-    /// Starts `words` of a program with as many free ports as are asked for, until no other program has taken one.
+    /// Starts `words` of a program with this number of free ports; repeats it if another program has taken one.
     fn start(ports: usize, words: impl Fn(&[u16]) -> Vec<String>) -> Running {
         loop {
             let ports: Vec<u16> = (0..ports).map(|_| free_port().unwrap()).collect();

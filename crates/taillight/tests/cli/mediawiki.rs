@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::run::{finish, refuses, taillight, text};
 
-/// Whether all that the wiki needs is there; else says what is missing, and how to get it.
+/// Whether all packages of the wiki are installed; otherwise prints the missing packages and the command that installs
+/// them.
 fn has_packages(cache: &str) -> bool {
     let mut plan = Plan::new(Arc::new(app::of_name("mediawiki").unwrap()), Path::new("/no/such/taillight"));
     plan.set(&[&format!("cache={cache}")]).unwrap();
@@ -32,7 +33,7 @@ fn is_loaded(kept: &Path, cache: &str) {
         "--mix",
         "create-user:2,login:10,logout:10,read:26,edit:13,search:13,watch-list:13,recent-changes:13",
     ];
-    // A machine that does other work is slow, which is no failure here.
+    // A machine that does other work is slow, which is not a failure here.
     let limits = [
         "--limits",
         "login:30s,logout:30s,create-user:30s,read:30s,edit:30s,search:30s,watch-list:30s,recent-changes:30s",
@@ -73,7 +74,7 @@ fn it_is_loaded_without_a_failure_whatever_its_cache() {
 
 #[test]
 fn all_missing_packages_are_named_at_once() {
-    // The same application, whose parts are looked for where there are none.
+    // The same application, with wrong paths of its parts.
     let root = tempfile::tempdir().unwrap();
     for name in ["social", "mediawiki"] {
         let from = format!("{}/../../apps/{name}", env!("CARGO_MANIFEST_DIR"));

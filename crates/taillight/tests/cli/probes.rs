@@ -156,7 +156,7 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     }
     let out = tempfile::tempdir().unwrap();
     let mut command = taillight(&["study", "run", "breakdown-memcached", "--smoke", "--out", "results"]);
-    // Beside busy processors the readings of a slot take long, and few slots lie within a short window.
+    // On a busy machine the readings of a slot take long, and few slots lie within a short window.
     command.args(["--set", "time.window=5s"]).current_dir(out.path()).env("HOME", out.path());
     if rustix::process::geteuid().is_root() {
         chown(out.path(), Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();

@@ -81,14 +81,14 @@ pub(crate) fn finish(command: &mut Command) -> Output {
     output
 }
 
-/// Copies a program to be started, by another process: a child that another test forks meanwhile would inherit the copy open
-/// for writing, and it could not be executed.
+/// Copies a program to be started, by another process: a child that another test forks during the copy would inherit it
+/// open for writing, and it could not be executed.
 pub(crate) fn copy_program(from: &str, to: &Path) {
     let copied = Command::new("cp").args([Path::new(from), to]).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
 }
 
-/// A server that is told its port, on a free one, once it listens there.
+/// A server on a free port, which `spec` receives, once it listens there.
 pub(crate) fn on_free_port(within: Duration, spec: impl Fn(u16) -> Spec) -> (Process, SocketAddr) {
     let mut tried = 0;
     loop {

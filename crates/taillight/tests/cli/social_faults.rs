@@ -56,7 +56,7 @@ const OTHERS: &[Case] = &[
 const WORKERS: usize = 4;
 /// Requests after which a load is under way: its first users have logged in, each by five.
 const UNDER_WAY: u64 = 130;
-/// What has a limit; the time-out is five times as long.
+/// The operations with a limit; the time-out is five times as long.
 const OPERATIONS: [&str; 9] = [
     "create-user",
     "login",

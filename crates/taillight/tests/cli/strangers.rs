@@ -121,7 +121,7 @@ fn a_port_that_expects_tls() {
     let instead = format!("write https://{address}/");
     refuses(&mut web(&format!("http://{address}/")), 1, &["expects TLS", &instead]);
     answers(&finish(web(&format!("https://{address}/")).args(["--tls-ca", &certificate[0]])));
-    // A wrong authority is no reason to doubt that it is TLS.
+    // A wrong authority does not raise a doubt that it is TLS.
     let other = tempfile::tempdir().unwrap();
     let [authority, _] = crate::cache::certificate(other.path());
     refuses(web(&format!("https://{address}/")).args(["--tls-ca", &authority]), 1, &["certificate"]);
@@ -189,7 +189,7 @@ fn a_redirect_names_the_url_to_use() {
         &[&format!("redirects to {new} (status 301)"), &format!("--target {new}"), "--verify none"],
     );
     answers(&finish(&mut web(&new)));
-    // Redirects may be what is to be measured, and then their target is named with the errors.
+    // Redirects may be the object of a measurement; then the errors name their target.
     let output = finish(web(&old).args(["--verify", "none"]));
     answers(&output);
     assert!(text(&output).contains("status 301, a redirect to"), "{}", text(&output));

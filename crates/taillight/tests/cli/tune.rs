@@ -35,7 +35,7 @@ pub(crate) fn state_of_root() -> Option<State> {
         println!("skipped: needs root");
         return None;
     }
-    // There is one machine for all tests, those of the crate of knobs too, which have the same file.
+    // All tests share one machine, also the tests of the crate `knobs`, which lock the same file.
     let machine = File::create(std::env::temp_dir().join("taillight-tests-of-knobs-0")).unwrap();
     machine.lock().unwrap();
     Some(State { folder: tempfile::tempdir().unwrap(), _machine: machine })

@@ -183,7 +183,7 @@ fn at_the_end_the_view_is_erased() {
     let mut terminal = Terminal::run(command.env_remove("NO_COLOR"), 24, 80);
     terminal.until("the view", Some(&is_view));
     let code = terminal.end();
-    // Beside other programs there may be no answer; the reason is then an error message, in lines after each other.
+    // If other programs run, the answer may be missing; the reason is then an error message, in lines after each other.
     let shown = terminal.shows().trim().replace('\n', " ");
     match code {
         Some(0) => assert_eq!(shown, "", "the answer went to standard output, and nothing else stays"),
