@@ -143,7 +143,7 @@ fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
 
 /// The open loop of recorded arrivals.
 ///
-/// Errors: none of them comes in the window.
+/// Errors: the window has no arrival.
 fn recorded(arrivals: Arrivals, time: &spec::Time, named: &str) -> Result<Load> {
     let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
     // The window includes its begin and excludes its end, which matters for a trace of whole seconds.

@@ -86,7 +86,7 @@ impl Agents {
         })
     }
 
-    /// Applies the knobs on every generator machine; returns what each machine reported.
+    /// Applies the knobs on every generator machine; returns each machine's report.
     ///
     /// Errors: an agent does not allow them, or lacks a tool that they need.
     fn apply(&mut self, spec: &Spec) -> Result<Vec<String>> {

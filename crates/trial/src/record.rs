@@ -16,8 +16,8 @@ use spec::Spec;
 use units::Nanos;
 use workloads::social::{TIERS, of_operation};
 
-/// The record of a trial of the resolved `spec`; `about` has what the recording does not hold. The lab fills in its
-/// identifier, target, purpose and block.
+/// The record of a trial of the resolved `spec`; `about` has the facts that the recording does not hold. The lab fills
+/// in its identifier, target, purpose and block.
 pub(crate) fn record(recording: &Recording, load: &Load, spec: Spec, about: Trial) -> Trial {
     let all = recording.all();
     let footing = Footing::of(recording);

@@ -131,8 +131,9 @@ impl Sides {
         })
     }
 
-    /// The server's working threads from `before` to `after`, if none of them shares its processors with another one or with
-    /// the generator: then their waits are for other programs, and for threads of the server that hardly work.
+    /// The server's working threads from `before` to `after`, unless one shares its processors with another working
+    /// thread or with the generator: then their waits are for other programs, and for threads of the server that hardly
+    /// work.
     pub(crate) fn alone(&self, before: &Point, after: &Point) -> Option<Vec<u32>> {
         let active: Vec<(u32, f64)> = since(&before.server, &after.server)
             .map(|(tid, thread)| (tid, thread.running_ns as f64))

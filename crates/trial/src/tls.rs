@@ -132,7 +132,7 @@ struct Explained<S: Stream> {
 }
 
 impl<S: Stream> Explained<S> {
-    /// Ends the handshake, and checks what it has selected.
+    /// Ends the handshake, and checks the selected protocol.
     fn negotiate(&mut self, wanted: &[u8]) -> io::Result<()> {
         let StreamOwned { conn, sock } = &mut self.stream;
         while conn.is_handshaking() {

@@ -80,7 +80,7 @@ pub(crate) trait Offered {
     fn run(self: Box<Self>, run: &mut Run<'_>) -> Result<(Recording, Watch)>;
 }
 
-/// A task, and how its servers are asked before the load.
+/// A task, and the means to query its servers before the load.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'a> {
     pub(crate) task: &'a Task,
