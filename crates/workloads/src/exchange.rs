@@ -87,7 +87,7 @@ impl Sink for Looked {
 }
 
 impl Looked {
-    /// Whether the head suffices. The body is needed if it is asked for, or may name another kind of server.
+    /// Whether the head suffices. The body is needed if the caller wants it, or if it may name another kind of server.
     fn is_enough(&self, encrypted: bool) -> bool {
         self.most == 0 && self.answer.as_ref().is_some_and(|answer| answer.status != 400 || encrypted)
     }

@@ -145,7 +145,8 @@ impl Set {
 
     /// The set that `folder` holds, whole, as `taillight fileset make` left it.
     ///
-    /// Errors: there is no set, it is incomplete, or its marker is not understood. Cost: as for [`Set::bytes`].
+    /// Errors: the folder holds no set, the set is incomplete, or its marker is not understood. Cost: as for
+    /// [`Set::bytes`].
     pub fn in_folder(folder: &Path) -> Result<Set, FolderError> {
         let path = folder.join(MARKER);
         match Marker::read(&path)? {

@@ -11,7 +11,7 @@ pub(crate) fn kind(status: u16) -> &'static str {
             match status {
                 $($status => concat!("status ", $status),)+
                 100..200 => "status 1xx",
-                // One that is no error, where another one was to come.
+                // A success, but not the expected status.
                 200..300 => "other status 2xx",
                 300..400 => "other status 3xx",
                 400..500 => "other status 4xx",

@@ -1,4 +1,4 @@
-//! What a web server sends on a connection without a request.
+//! The bytes that a web server sends on a connection without a request.
 
 use openloop::Unasked;
 
@@ -14,7 +14,7 @@ pub(crate) fn of_http(bytes: &[u8]) -> Unasked {
     }
     let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_ascii_lowercase());
     let head: Vec<Vec<u8>> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-    // The rest of a head may come later, which is no request's either.
+    // The rest of the head may come later, and does not belong to a request either.
     let is_whole = lines.next().is_some();
     let connection = head.iter().filter_map(|line| line.strip_prefix(b"connection:"));
     let says = |word: &[u8]| {

@@ -4,7 +4,8 @@ use dist::{DataSet, Trace};
 use spec::workload::Operation;
 use spec::{Chapter, Entry, Notation, Popularity, Preset, Process, Profile, Scaling, Section, Size};
 
-/// What a load can be drawn from: heading, options and forms of each kind, in the order in which one chooses.
+/// The distributions from which a load can be drawn: heading, options and forms of each kind, in the order in which a
+/// user chooses.
 const KINDS: [(&str, &str, &[Notation]); 7] = [
     ("Sizes; [LEAST..MOST] behind any of them clips it", "--key-size, --value-size", &Size::FORMS),
     ("Popularity of keys", "--popularity", &Popularity::FORMS),

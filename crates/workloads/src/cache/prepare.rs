@@ -22,7 +22,7 @@ pub struct DataSet {
     pub items_after: Vec<Option<u64>>,
     /// Items that the data set has on all servers together.
     pub items_expected: u64,
-    /// What the servers did not tell, and why.
+    /// The facts that the servers did not tell, with the reasons.
     pub unknown: Vec<String>,
     /// The number of this run among those that verify this data set, for [`Versions::begin`]; 0 without `verify`.
     ///
@@ -164,7 +164,7 @@ fn learn_slots(config: &CacheConfig, items: &Items, control: &mut Control) -> Re
     Ok(())
 }
 
-/// What each server reports of its items, or why it does not; a connection that this costs is replaced.
+/// Each server's report of its items, or why it gives none; a connection that this costs is replaced.
 ///
 /// Errors: a server cannot be reached again.
 fn held(

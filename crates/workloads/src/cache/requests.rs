@@ -419,7 +419,7 @@ impl Cache {
     }
 }
 
-/// The operations that replay those of a trace, the most frequent first, and the share of the requests up to each.
+/// The operations that replay a trace, the most frequent first, and the share of the requests up to each.
 fn recorded_operations(header: &replay::Header) -> Vec<(Operation, f64)> {
     let count = |action: Action| {
         let of = replay::Op::ALL.into_iter().filter(|op| op.action() == action);

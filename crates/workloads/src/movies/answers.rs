@@ -37,7 +37,7 @@ pub struct Wire {
     seen: Seen,
 }
 
-/// What is kept of an answer.
+/// The parts of an answer that are kept.
 #[derive(Default)]
 struct Seen {
     length: u64,

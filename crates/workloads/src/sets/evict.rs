@@ -11,7 +11,7 @@ use super::work::{Meter, Work, over_folders};
 
 /// Asks the kernel to drop the files of the set in `folder` from its page cache, so that they are read from the disk again.
 ///
-/// Returns what was asked for, as a line. Errors: the folder holds no set; the run was interrupted.
+/// Returns a line that describes the request. Errors: the folder holds no set; the run was interrupted.
 pub fn evict(folder: &Path, work: &Work<'_>) -> Result<String> {
     let set = Set::in_folder(folder)?;
     let open = File::open(folder).with_context(|| format!("cannot open the folder {}", folder.display()))?;

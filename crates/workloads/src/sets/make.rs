@@ -29,7 +29,7 @@ enum FolderState {
     Part,
 }
 
-/// Makes `set` in `folder`. Returns what was made, as a line.
+/// Makes `set` in `folder`. Returns a line that describes the set.
 ///
 /// Errors: videos with too low a bit rate to show; the folder holds something else, which stays; another process has it; no space; the run was interrupted.
 pub fn make(folder: &Path, set: &Set, work: &Work<'_>) -> Result<String> {

@@ -119,7 +119,8 @@ fn less(whole: Takes, there: Takes) -> Takes {
     }
 }
 
-/// Files in memory count as that of the group of who makes them, and beyond its limit the kernel ends that process.
+/// Files in memory count as memory of the control group of the process that makes them. Beyond the group's limit the
+/// kernel ends that process.
 fn counts(limit: Option<&Limit<u64>>, takes: Takes) -> Result<(), String> {
     match limit {
         Some(Limit { most, file }) if takes.bytes > *most => Err(format!(

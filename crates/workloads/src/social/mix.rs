@@ -5,7 +5,7 @@ use units::ParseError;
 
 use crate::social::site::{By, Site};
 
-/// How many operations there are besides creating a user, login and logout, which stand first.
+/// The number of operations after the first three: creating a user, login and logout.
 const MIDDLES: usize = SocialOperation::COUNT - 3;
 /// The operations between login and logout.
 const MIDDLE: [SocialOperation; MIDDLES] = *SocialOperation::ALL.last_chunk().expect("it has fewer");

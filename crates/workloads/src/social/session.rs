@@ -35,7 +35,7 @@ pub(super) struct Session {
     pub(super) words: u32,
     /// The user whom the article is about.
     pub(super) article: u32,
-    /// What the page that is to come must have because of its request.
+    /// The text that the next page must have because of its request.
     pub(super) shows: Option<Box<Shown>>,
     /// The user to load into the cache, for a session that primes it before a load.
     pub(super) each: Option<u32>,

@@ -1,6 +1,6 @@
 //! A site as data: the requests, the texts that answers must contain, and the values to take from them.
 //!
-//! A description is compiled once: its texts become needles and templates, so that none of it is parsed during a load.
+//! A description is compiled once: its texts become needles and templates, so that no text is parsed during a load.
 
 mod parse;
 mod template;

@@ -74,7 +74,7 @@ impl Social {
             let (number, rng) = next();
             underway.push(Session::new(user, number, rng, known).enters(known));
         }
-        // The first draws were those of the users present.
+        // The first draws belong to the users present.
         let _ = rand::RngExt::random::<u64>(&mut rng);
         Social {
             known: Arc::clone(known),

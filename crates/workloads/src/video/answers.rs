@@ -23,7 +23,7 @@ pub struct Wire {
     seen: Seen,
 }
 
-/// What has come of an answer.
+/// The part of an answer that has arrived.
 #[derive(Default)]
 struct Seen {
     /// `None` while the head is incomplete.

@@ -26,8 +26,8 @@ impl Beginning {
         }
     }
 
-    /// The beginning of the text, if it is a page and no media: text that begins as HTML, XML, JSON or a playlist does, or is said
-    /// to be text. `WEBVTT` begins a segment of subtitles.
+    /// The beginning of the text, if it is a page and not media: text that begins as HTML, XML, JSON or a playlist
+    /// does, or that the server declares as text. `WEBVTT` begins a segment of subtitles.
     pub(super) fn page(&self, is_declared: bool) -> Option<String> {
         let text = self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes).trim_ascii_start();
         let begins = |mark: &&[u8]| text.starts_with(mark);

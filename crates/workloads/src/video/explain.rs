@@ -65,7 +65,7 @@ The target
   All options: taillight load video --help.
 ";
 
-/// What a user of the workload has to know, with its constants.
+/// The manual of the workload, with its constants.
 pub fn chapter() -> Chapter {
     Chapter { text: TEXT.into(), sections: vec![constants()] }
 }

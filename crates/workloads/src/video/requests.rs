@@ -25,13 +25,13 @@ use crate::video::session::{Rules, Session};
 /// Source: ours; between the 250 ms that a buffer of one round trip has for the longest way around the world and the few
 /// ms of a managed queue. It bounds the receive window as well as the token bucket.
 const QUEUE: Nanos = Nanos::from_millis(100);
-/// It is no smaller than this. Units: bytes. Source: the head of an answer, which arrives at once; at 1/160 of the
+/// The least length of the queue. Units: bytes. Source: the head of an answer, which arrives at once; at 1/160 of the
 /// bytes a chunk of 240p has 3277.
 const QUEUE_LEAST: f64 = 256.0;
 /// The least receive buffer. Units: bytes. Source: the kernel gives no less than 2304 with its bookkeeping, and a window of that
 /// is mostly closed.
 const BUFFER_LEAST: u32 = 4096;
-/// And no larger. Units: bytes. Source: 100 ms of 80 Mbps, which no class has at the usual speed.
+/// The greatest length of the queue. Units: bytes. Source: 100 ms of 80 Mbps, which no class has at the usual speed.
 const QUEUE_MOST: f64 = 1_048_576.0;
 
 /// The reference from a request to its session.

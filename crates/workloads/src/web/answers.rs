@@ -14,7 +14,7 @@ pub struct Wire {
     seen: Seen,
 }
 
-/// What is known of an answer apart from its status and length.
+/// The known facts of an answer apart from its status and length.
 #[derive(Default)]
 pub(super) struct Seen {
     /// The hash of the content so far; allocated once, if contents are checked.

@@ -66,7 +66,7 @@ The target
   Popularities, sizes of files and arrivals: taillight explain cache. All options: docs/reference/web.md.
 ";
 
-/// What a user of the workload has to know.
+/// The manual of the workload.
 pub fn chapter() -> Chapter {
     Chapter { text: TEXT.into(), sections: vec![] }
 }

@@ -35,7 +35,7 @@ pub struct WebStreams {
 #[derive(Default)]
 pub struct StreamWire {
     connection: Connection<Incoming>,
-    /// What the last bytes were, for the request that they belong to.
+    /// The meaning of the last bytes, for the request that they belong to.
     step: Option<(usize, Option<Ended>)>,
     /// Hashes that are not in use.
     #[allow(clippy::vec_box, reason = "an answer takes the box, and a hash has 576 B")]

@@ -63,7 +63,7 @@ impl Answers for Planted {
     }
 }
 
-/// A load of one second on a server with this fault: what is recorded, and how many answers were planted in it.
+/// A load of one second on a server with this fault: the recording, and the number of planted answers.
 fn run(fault: Fault, verify: bool, stall: Option<Nanos>) -> (Recording, u64) {
     let config = with(CacheConfig::default(), |options| {
         (options.keys, options.value_size) = (100, "3".parse().unwrap());

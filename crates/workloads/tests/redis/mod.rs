@@ -70,7 +70,7 @@ impl Servers {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             match process.await_port(address, PATIENCE) {
                 Ok(()) => {}
-                // Another process took this port, or that of the bus, between the choice and the start.
+                // Another process took this port or the port of the bus between the choice and the start.
                 Err(launch::Error::PortTaken { .. } | launch::Error::Died { .. }) if tries < 5 => {
                     tries += 1;
                     continue;
@@ -266,8 +266,8 @@ fn foreign_items_need_consent() {
     assert_eq!(servers.say(0, &["GET", "someone:else"]), "x");
 }
 
-/// Moves a slot and its items to another node. During `meanwhile` the items have moved and the slot has not, so that
-/// the old node answers with ASK.
+/// Moves a slot and its items to another node. While `meanwhile` runs, the items have moved and the slot has not, so
+/// that the old node answers with ASK.
 fn move_slot(servers: &Servers, slot: usize, [from, to]: [usize; 2], meanwhile: impl FnOnce()) {
     let (slot, ids) = (slot.to_string(), [from, to].map(|node| servers.say(node, &["CLUSTER", "MYID"])));
     servers.say(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]);

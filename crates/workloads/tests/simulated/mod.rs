@@ -82,8 +82,8 @@ pub(crate) fn page(status: u16, fields: &str, body: &str) -> Answer {
 
 /// A server's answers.
 pub(crate) trait Answers {
-    /// Answers the request at the front of `bytes`, and returns its length; `None` if it is incomplete, and no answer
-    /// if none is to be sent.
+    /// Answers the request at the front of `bytes`, and returns its length; `None` if the request is incomplete, and no
+    /// answer if the server is to send none.
     fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)>;
 }
 

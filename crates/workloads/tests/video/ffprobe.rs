@@ -15,7 +15,7 @@ use workloads::video::playlist::{Listing, Loader};
 /// A target without percent-encoding, and the requested part.
 type Requested = (String, Option<(u64, u64)>);
 
-/// Files on a server of this process, which notes what is requested.
+/// Files on a server of this process, which notes the requests.
 struct Site {
     files: HashMap<String, Vec<u8>>,
     requested: Mutex<Vec<Requested>>,

@@ -1,5 +1,5 @@
-//! HTTP/2 on a simulated clock, against a server in this file whose response times are known exactly, and against one
-//! that does what no server should.
+//! HTTP/2 on a simulated clock, against a server in this file whose response times are known exactly, and against a
+//! server that breaks the rules.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -71,7 +71,7 @@ struct Asked {
     body: usize,
 }
 
-/// What the server says then, and when.
+/// The server's bytes for a request, and their times.
 type Script = Box<dyn FnMut(&Asked) -> Vec<(Time, Vec<u8>)>>;
 
 /// When it leaves, its number, its connection's slot and generation, its bytes.
@@ -243,7 +243,7 @@ fn the_queue_mm1_at_60_percent() {
     assert_close("p99", response.percentile(99.0), queue.mm1_percentile(99.0), 0.05);
 }
 
-/// Every request has a server of its own: a slow one delays nobody, though all share one connection.
+/// Each request has its own server: a slow one delays no other request, though all share one connection.
 #[test]
 fn a_slow_answer_delays_none_behind_it() {
     let mut plan = short();
@@ -344,7 +344,7 @@ fn contents_are_checked_stream_by_stream() {
     check(true);
 }
 
-/// What the user reads for each thing that a server may do to every hundredth request.
+/// The error that the user reads for each misbehaviour of the server to every hundredth request.
 #[test]
 fn a_hostile_server_is_called_by_its_deeds() {
     let check = |deed: fn(&Asked) -> Vec<u8>, kind: &str, says: &str, alone: bool| {
@@ -408,7 +408,7 @@ fn what_is_unusual_is_no_error() {
 
 #[test]
 fn a_server_that_leaves_is_followed() {
-    // Every hundredth request of a connection is its last; what came behind it is sent again.
+    // Every hundredth request of a connection is its last; the requests behind it are sent again.
     let leaves = |asked: &Asked| match asked.on_connection {
         99 => vec![
             (asked.at, goaway(asked.stream, 0, b"")),
@@ -423,7 +423,7 @@ fn a_server_that_leaves_is_followed() {
     assert!((15..=20).contains(&left) && of == 2_000, "{left} of {of}");
     let wait = recording.all().connection_wait.max().unwrap();
     assert!(Nanos::from_millis(4) < wait && wait <= Nanos::from_millis(9), "{wait}");
-    // With an error, what it has not begun with fails.
+    // With an error, the requests that the server has not begun fail.
     let fails = |asked: &Asked| match asked.on_connection {
         99 => vec![
             (asked.at, goaway(asked.stream - 4, 11, b"too many")),

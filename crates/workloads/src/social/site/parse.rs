@@ -276,7 +276,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a page must have because of a request, whose values need room, too.
+    /// The text that a page must have because of a request, whose values need room, too.
     fn shown(&self, shows: &Spanned<String>) -> Result<Template, String> {
         let text = shows.get_ref();
         if text.is_empty() || text.len() > NEEDLE_MAX / 2 {

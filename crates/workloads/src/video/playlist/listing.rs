@@ -119,9 +119,9 @@ impl Loader {
         Ok(())
     }
 
-    /// All playlists found, once nothing is wanted.
+    /// All playlists found, once no file is wanted.
     ///
-    /// Errors: there was none.
+    /// Errors: no playlist was found.
     pub fn listing(mut self) -> Result<Listing, PlaylistError> {
         if self.rungs.is_empty() {
             return Err(PlaylistError::Empty);

@@ -28,7 +28,7 @@ pub fn resolve(base: &Url, uri: &str) -> Result<Url, PlaylistError> {
 }
 
 /// A reference as browsers send it: characters that an address may not have are percent-encoded, `\` is `/`, and
-/// tabs are left out. What is percent-encoded stays. Source: the WHATWG's URL standard, path and special-query sets.
+/// tabs are left out. Percent-encoded characters stay. Source: the WHATWG's URL standard, path and special-query sets.
 fn encoded(reference: &str) -> String {
     let (path, query) = split_query(reference);
     let mut out = String::with_capacity(reference.len());

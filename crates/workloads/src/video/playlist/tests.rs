@@ -194,7 +194,7 @@ fn headers_and_keys_come_before_the_segments_that_need_them() {
     check(key("k") + &map("a") + s, vec![of_key(0, "k"), header(0, "a")]);
     let identity = "#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT=\"identity\",URI=\"k\"\n";
     check(identity.to_owned() + s, vec![of_key(0, "k")]);
-    // A DRM key beside an open one is ignored.
+    // A DRM key is ignored if an open key is in force, too.
     let drm = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://k\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
     check(drm.to_owned() + identity + s, vec![of_key(0, "k")]);
     check(key("k") + drm + s + drm + s, vec![of_key(0, "k")]);

@@ -55,7 +55,7 @@ pub(super) fn seconds(text: &str) -> Result<Nanos, &'static str> {
     }
 }
 
-/// Whether an address holds its object itself, so that no server is asked for it.
+/// Whether an address holds its object itself, so that no server gets a request for it.
 pub(super) fn is_data(uri: &str) -> bool {
     uri.trim_start().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
 }
