@@ -196,8 +196,9 @@ struct Reader<'a> {
     header: Option<(String, Option<ByteRange>)>,
     /// The keys that were requested.
     keys: HashSet<String>,
-    /// The line of a key in force that is not a file, and whether one that is a file is in force beside it.
+    /// The line of a key in force that is not a file.
     locked: Option<usize>,
+    /// Whether a key that is a file is in force, too.
     is_open: bool,
     ended: bool,
     has_gap: bool,
