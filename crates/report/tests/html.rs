@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use report::{Found, IndexEntry, Sides, comparison_html, experiment_html, index_html, study_html};
 use results::{
-    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, LoopKind, Reason, ServerFigures, Service,
-    ServiceUsage, Verdict,
+    AgentRecord, Arrivals, ErrorCount, Experiment, Gate, GateResult, Invalid, LoopKind, Operation,
+    OperationLimit, Reason, ServerFigures, Service, ServiceUsage, TierWork, Verdict,
 };
 use spec::workload::{Pacing, Video};
 use spec::{Spec, Workload};
@@ -317,6 +317,33 @@ fn figures_that_are_only_bounded_are_bars_with_names() {
         assert!(page.contains(drawn), "{drawn}");
     }
     assert!(!page.contains("leader"));
+}
+
+#[test]
+fn operations_with_limits_have_their_share_and_the_work_of_the_server() {
+    let mut experiment = crate::sample::sweep();
+    let plain = experiment_html(&experiment);
+    assert!(!plain.contains("<th>due</th>") && !plain.contains("in the server, mean"), "none has a limit");
+    for trial in &mut experiment.trials {
+        trial.operations = vec![Operation {
+            name: "home".into(),
+            outcomes: Some(Arrivals::default()),
+            within: Some(OperationLimit { limit_us: 1e6, due: 200, within: 190 }),
+            tiers: vec![TierWork { name: "db".into(), mean_us: 1_500.0, calls: 12.0 }],
+            ..Operation::default()
+        }];
+    }
+    let page = experiment_html(&experiment);
+    for cell in [
+        "<th>due</th>",
+        "<th>p95</th>",
+        "<td>200</td>",
+        "<td>1 s</td>",
+        "<td>95 %</td>",
+        "<td>db 1.50 ms (12)</td>",
+    ] {
+        assert!(page.contains(cell), "{cell}");
+    }
 }
 
 /// A sweep of two services, one of which calls the other.

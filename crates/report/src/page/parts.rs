@@ -76,11 +76,17 @@ fn felt(rows: &Rows) -> Markup {
     table("What was measured of sessions", 2, &heads, &rows.collect::<Vec<_>>())
 }
 
+/// An operation of a load, and the outcomes of its requests.
+type OperationRow<'a> = (&'a String, &'a Operation, results::Arrivals);
+
 fn operations(rows: &Rows) -> Markup {
-    let rows = rows.iter().flat_map(|(load, trial)| {
-        trial.operations.iter().filter_map(move |operation| Some((load, operation, operation.outcomes?)))
-    });
-    let columns: &[Column<(&String, &Operation, results::Arrivals)>] = &[
+    let rows: Vec<OperationRow<'_>> = rows
+        .iter()
+        .flat_map(|(load, trial)| {
+            trial.operations.iter().filter_map(move |operation| Some((load, operation, operation.outcomes?)))
+        })
+        .collect();
+    let counts: &[Column<OperationRow<'_>>] = &[
         ("load", |(load, ..)| (*load).clone()),
         ("operation", |(_, operation, _)| {
             format!("{}{}", operation.name, if operation.follow_up { " (follows others)" } else { "" })
@@ -88,13 +94,43 @@ fn operations(rows: &Rows) -> Markup {
         ("requests", |(.., outcomes)| number::count(outcomes.intended)),
         ("completed", |(.., outcomes)| number::count(outcomes.completed)),
         ("errors", |(.., outcomes)| number::count(outcomes.failed())),
+    ];
+    // Of operations that have limits of their own; due are also those that were never sent.
+    let limits: &[Column<OperationRow<'_>>] = &[
+        ("due", |(_, operation, _)| number::or_none(operation.within, |of| number::count(of.due))),
+        ("limit", |(_, operation, _)| {
+            number::or_none(operation.within, |of| number::micros_short(of.limit_us))
+        }),
+        ("within", |(_, operation, _)| {
+            let share = operation.within.as_ref().and_then(results::OperationLimit::share);
+            number::or_none(share, number::percent_of_all)
+        }),
+    ];
+    let times: &[Column<OperationRow<'_>>] = &[
         ("mean", |(_, operation, _)| number::micros(operation.response_time.mean_us)),
         ("p50", |(_, operation, _)| number::micros(operation.response_time.p50_us)),
+        ("p95", |(_, operation, _)| number::micros(operation.response_time.p95_us)),
         ("p99", |(_, operation, _)| number::micros(operation.response_time.p99_us)),
         ("p99.9", |(_, operation, _)| number::micros(operation.response_time.p99_9_us)),
         ("max", |(_, operation, _)| number::micros(operation.response_time.max_us)),
     ];
-    table_of("Each operation", 2, rows, columns)
+    let tiers: &[Column<OperationRow<'_>>] =
+        &[("in the server, mean (calls)", |(_, operation, _)| self::tiers(operation))];
+    let has = |column: fn(&Operation) -> bool| rows.iter().any(|(_, operation, _)| column(operation));
+    let limits = if has(|operation| operation.within.is_some()) { limits } else { &[] };
+    let tiers = if has(|operation| !operation.tiers.is_empty()) { tiers } else { &[] };
+    table_of("Each operation", 2, rows, &[counts, limits, times, tiers].concat())
+}
+
+/// The mean work of the server's tiers for an operation, as its answers report it: `php 2.04 ms, db 860 µs (2)`.
+fn tiers(operation: &Operation) -> String {
+    let tier = |tier: &results::TierWork| {
+        let calls =
+            if tier.calls > 0.0 { format!(" ({})", number::short(tier.calls)) } else { String::new() };
+        format!("{} {}{calls}", tier.name, number::micros(Some(tier.mean_us)))
+    };
+    let all: Vec<String> = operation.tiers.iter().map(tier).collect();
+    if all.is_empty() { number::NONE.into() } else { all.join(", ") }
 }
 
 fn errors(rows: &Rows) -> Markup {
