@@ -10,7 +10,7 @@ use super::ADVICE_USED;
 const MEAN: &str = "advice_us_mean.";
 /// Growth of the resource with one more, as a factor.
 const TIMES: &str = "advice_times.";
-/// The maximum with one more, if no other resource saturates. Units: rps.
+/// The maximum with one more, as far as the next resource to saturate allows. Units: rps.
 const MAX: &str = "advice_max_rps.";
 
 /// Of everything that may saturate of the services of a trial whose requests were traced.
@@ -27,10 +27,20 @@ pub(in crate::run) fn advised(services: &[Service], trial: &Trial) -> Vec<(Strin
     all.filter(|(_, value)| value.is_finite()).collect()
 }
 
-/// The same of a cell whose maximum is known.
+/// The same of a cell whose maximum is known. It is taken to end where the fullest resource is as full as now, since use
+/// grows with the rate.
 pub(in crate::run) fn of_maximum(metrics: &BTreeMap<String, f64>, max_rps: f64) -> Vec<(String, f64)> {
-    let times = metrics.iter().filter_map(|(name, times)| Some((name.strip_prefix(TIMES)?, times)));
-    times.map(|(name, times)| (format!("{MAX}{name}"), max_rps * times)).collect()
+    let of = |prefix: &'static str| {
+        metrics.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, *value)))
+    };
+    let fullest = of(ADVICE_USED).map(|(_, used)| used).fold(0.0, f64::max);
+    let with_one_more = |(name, times): (&str, f64)| {
+        let others = of(ADVICE_USED).filter(|(other, _)| *other != name);
+        let next = others.map(|(_, used)| used).fold(0.0, f64::max);
+        let room = if next > 0.0 { fullest / next } else { f64::INFINITY };
+        (format!("{MAX}{name}"), max_rps * times.min(room))
+    };
+    of(TIMES).map(with_one_more).collect()
 }
 
 #[cfg(test)]
@@ -77,5 +87,14 @@ mod tests {
         assert!(!all.contains_key("advice_used.plot"), "nothing of it is used: {all:?}");
         assert_eq!(of_maximum(&all, 100.0), [("advice_max_rps.php".to_owned(), 150.0)]);
         assert!(advised(&services, &Trial::default()).is_empty());
+        // The other fills when the rate is 1.2 times as high, and more of it alone gains nothing.
+        let other = [("advice_used.plot".to_owned(), 0.25), ("advice_times.plot".to_owned(), 2.0)];
+        let both: BTreeMap<String, f64> = all.into_iter().chain(other).collect();
+        let found = of_maximum(&both, 100.0);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["advice_max_rps.php", "advice_max_rps.plot"]);
+        let near = |n: usize, expect: f64| assert!((found[n].1 - expect).abs() < 1e-9, "{found:?}");
+        near(0, 120.0);
+        near(1, 100.0);
     }
 }
