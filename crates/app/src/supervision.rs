@@ -16,7 +16,7 @@ pub use analytics::{Learning, forget_learnt};
 pub use background::start_in_background;
 pub use state::{Phase, Row, State, StateFile};
 
-use crate::{EndedPart, Error, Making, Plan, Running, Service, Starting, counters, thrift};
+use crate::{EndedPart, Error, Making, Plan, Running, Service, Starting, counters, ready, thrift};
 use revival::Revivals;
 
 /// How often it is looked whether all run and whether they are still wanted.
@@ -122,7 +122,8 @@ pub fn watch(
     Ok(())
 }
 
-/// Whether the service of a row runs and answers: a call of its counters, or a connection to its address.
+/// Whether the service of a row runs and answers: a call of its counters, the request by which its readiness is seen, or
+/// a connection to its address.
 ///
 /// Errors: the service does not answer `within`, in words.
 pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), String> {
@@ -137,6 +138,14 @@ pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), Strin
     }
     if let Some(send) = counters.and_then(|counters| counters.send.as_ref()) {
         return counters::sent(address, send, within).map(drop);
+    }
+    // A path with values of the run is known to `up` alone.
+    if let Some(path) = service.ready.http.as_ref().filter(|path| !path.contains("{{")) {
+        return match ready::get(address, path, within) {
+            Ok((200, _)) => Ok(()),
+            Ok((status, _)) => Err(format!("{address} answers {status} for {path}")),
+            Err(error) => Err(format!("{address}: {error}")),
+        };
     }
     TcpStream::connect_timeout(&address, within).map(drop).map_err(|error| format!("{address}: {error}"))
 }
@@ -178,7 +187,35 @@ fn memory(pid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
     use super::*;
+
+    #[test]
+    fn a_web_server_is_asked_whether_all_behind_it_answer() {
+        let check = |answer: &'static str, expect: Result<(), &str>| {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let served = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = [0; 512];
+                let length = stream.read(&mut asked).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+                String::from_utf8_lossy(&asked[..length]).into_owned()
+            });
+            let app = crate::of_name("movies").unwrap();
+            let row = Row { address, pid: std::process::id(), ..Row::default() };
+            let found = asked(app.service("web").unwrap(), &row, Duration::from_secs(60));
+            assert!(served.join().unwrap().starts_with("GET /api/.ready "));
+            match expect {
+                Ok(()) => assert_eq!(found, Ok(())),
+                Err(says) => assert!(found.unwrap_err().contains(says)),
+            }
+        };
+        check("HTTP/1.0 200 OK\r\n\r\n{}", Ok(()));
+        check("HTTP/1.0 503 X\r\n\r\n{}", Err("answers 503 for /api/.ready"));
+    }
 
     #[test]
     fn a_process_has_memory_of_its_own() {
