@@ -17,8 +17,9 @@ use serde::Serialize;
 use spec::workload;
 use trial::{Clocks, Watch};
 use units::{Nanos, Time};
+use workloads::cache::{Cache, CacheConfig, Cluster, Items, Placement, Protocol, Seat};
 use workloads::null::Null;
-use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
+use workloads::web::{Checked, Pages, Verify, Web, WebConfig, WebStreams};
 
 use crate::known::{self, Server};
 use crate::stalls::{self, Stalled, Stalls};
@@ -35,8 +36,10 @@ const BAR_P99: Nanos = Nanos::from_micros(10);
 const BAR_STALLED: f64 = 0.02;
 /// Shares of the generator's ceiling.
 const SHARES: [f64; 3] = [0.05, 0.15, 0.30];
-/// Connections, each with one request in flight, as in the measurement of the ceiling.
+/// Connections, as in the measurement of the ceiling.
 const CONNECTIONS: usize = 64;
+/// Requests in flight on each.
+const DEPTH: u32 = 1;
 /// One in this many connections is observed, which bounds memory and the load added by recording.
 const OBSERVED: usize = 8;
 /// Bits of a client's port that are clear on an observed connection. The kernel gives connections even ports, some
@@ -106,6 +109,10 @@ pub(crate) enum Traffic {
     Lines,
     /// HTTP requests for a page of 4 KiB.
     Pages,
+    /// The same by HTTP/2, one stream at a time on a connection.
+    Streams,
+    /// Gets of values of 200 B by RESP.
+    Resp,
 }
 
 impl Traffic {
@@ -113,7 +120,8 @@ impl Traffic {
     fn server(self) -> &'static [&'static str] {
         match self {
             Traffic::Lines => &[],
-            Traffic::Pages => &["--dialect", "http", "--value-size", "4096"],
+            Traffic::Pages | Traffic::Streams => &["--dialect", "http", "--value-size", "4096"],
+            Traffic::Resp => &["--dialect", "memcached"],
         }
     }
 
@@ -121,6 +129,8 @@ impl Traffic {
         match self {
             Traffic::Lines => "null server, lines",
             Traffic::Pages => "null server, HTTP, pages of 4 KiB",
+            Traffic::Streams => "null server, HTTP/2, pages of 4 KiB",
+            Traffic::Resp => "null server, RESP, values of 200 B",
         }
     }
 }
@@ -140,20 +150,40 @@ pub(crate) fn run(setting: &Setting, sent: Traffic) -> Result<Vec<Row>> {
     }
     match sent {
         Traffic::Lines => rows(setting, sent, |_| Ok(Null)),
-        Traffic::Pages => rows(setting, sent, pages),
+        Traffic::Pages => rows(setting, sent, |server| pages(&page(server)?)),
+        Traffic::Streams => rows(setting, sent, |server| {
+            let config = page(server)?;
+            Ok(WebStreams::new(&config, pages(&config)?, DEPTH))
+        }),
+        Traffic::Resp => rows(setting, sent, gets),
     }
 }
 
-/// Requests for one page of a server.
-fn pages(server: SocketAddr) -> Result<Web> {
-    let config = WebConfig {
+/// One page of a server.
+fn page(server: SocketAddr) -> Result<WebConfig> {
+    Ok(WebConfig {
         urls: vec![format!("http://{server}/page").parse()?],
         options: workload::Web { verify: Some(Verify::None), ..workload::Web::default() },
         pages: Pages::One,
         body: None,
         seed: 1,
+    })
+}
+
+fn pages(config: &WebConfig) -> Result<Web> {
+    Ok(Web::new(config, Arc::new(Checked::new(config)), 0)?)
+}
+
+/// Gets by RESP.
+fn gets(server: SocketAddr) -> Result<Cache> {
+    let servers = vec![server.to_string().parse()?];
+    let config = CacheConfig {
+        options: workload::Cache { protocol: Protocol::Resp, ..workload::Cache::default() },
+        cluster: Cluster { servers, placement: Placement::Replicated },
+        ..CacheConfig::default()
     };
-    Ok(Web::new(&config, Arc::new(Checked::new(&config)), 0)?)
+    let items = Arc::new(Items::new(&config));
+    Ok(Cache::new(&config, items, Seat::ONLY)?)
 }
 
 fn rows<W: Workload + Send>(
@@ -232,7 +262,7 @@ fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, settin
 fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
     let plan = known::plan(server, rps, setting.seed, setting.window)?;
     let endpoints = vec![Endpoint { address: server.into(), connections: CONNECTIONS }];
-    Ok(Plan { endpoints, depth: 1, when_absent: WhenAbsent::Withhold, ..plan })
+    Ok(Plan { endpoints, depth: DEPTH as usize, when_absent: WhenAbsent::Withhold, ..plan })
 }
 
 fn generator(plan: Plan, setting: &Setting) -> Generator {
@@ -319,6 +349,8 @@ pub(crate) fn table(rows: &[Row], sent: Traffic) -> Option<Table> {
         title: match sent {
             Traffic::Lines => "Service times against the kernel's timestamps".into(),
             Traffic::Pages => "Service times against the kernel's timestamps, HTTP".into(),
+            Traffic::Streams => "Service times against the kernel's timestamps, HTTP/2".into(),
+            Traffic::Resp => "Service times against the kernel's timestamps, RESP".into(),
         },
         about: vec![
             format!("packets: from a request's packet to the last packet of its answer, seen by a packet socket (AF_PACKET) on one connection in {OBSERVED}. The kernel reads its clock for this socket before the loopback device transmits the packet: another reading than the receive stamp by which the engine ends a request."),

@@ -51,6 +51,10 @@ pub enum Part {
     WebKernel,
     /// Comparison with other HTTP generators.
     WebPeers,
+    /// The engine against the kernel's timestamps of packets, with HTTP/2.
+    Http2Kernel,
+    /// The engine against the kernel's timestamps of packets, with RESP.
+    RespKernel,
 }
 
 /// Common settings of all rows of a run.
@@ -83,6 +87,8 @@ pub struct Accuracy {
     peers: Option<peers::Comparison>,
     web_kernel: Vec<kernel::Row>,
     web_peers: Option<peers::Comparison>,
+    http2_kernel: Vec<kernel::Row>,
+    resp_kernel: Vec<kernel::Row>,
 }
 
 /// Whether a bar is met, as table text; `None` for unknown.
@@ -93,8 +99,8 @@ fn met(within: Option<bool>) -> String {
 impl Accuracy {
     /// Number of missed bars.
     pub fn missed(&self) -> usize {
-        let kernel = self.kernel.iter().chain(&self.web_kernel);
-        kernel.filter(|row| row.within == Some(false)).count()
+        let kernel = [&self.kernel, &self.web_kernel, &self.http2_kernel, &self.resp_kernel];
+        kernel.into_iter().flatten().filter(|row| row.within == Some(false)).count()
             + self.servers.iter().filter(|row| row.within == Some(false)).count()
     }
 
@@ -116,6 +122,8 @@ impl Accuracy {
             ("service times, lines", kernel::bar(), kernel(&self.kernel)),
             ("response times", servers::bar(), servers),
             ("service times, HTTP", kernel::bar(), kernel(&self.web_kernel)),
+            ("service times, HTTP/2", kernel::bar(), kernel(&self.http2_kernel)),
+            ("service times, RESP", kernel::bar(), kernel(&self.resp_kernel)),
         ];
         let row = |(what, bar, (within, of)): &(&str, String, (usize, usize))| {
             vec![(*what).into(), bar.clone(), format!("{within} of {of}")]
@@ -136,6 +144,8 @@ impl Accuracy {
         tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
         tables.extend(kernel::table(&self.web_kernel, kernel::Traffic::Pages));
         tables.extend(self.web_peers.iter().flat_map(peers::Comparison::tables));
+        tables.extend(kernel::table(&self.http2_kernel, kernel::Traffic::Streams));
+        tables.extend(kernel::table(&self.resp_kernel, kernel::Traffic::Resp));
         tables
     }
 }
@@ -163,6 +173,8 @@ pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -
         peers: peers(Part::Peers, &peers::CACHES)?,
         web_kernel: kernel(Part::WebKernel, kernel::Traffic::Pages)?,
         web_peers: peers(Part::WebPeers, &peers::WEB)?,
+        http2_kernel: kernel(Part::Http2Kernel, kernel::Traffic::Streams)?,
+        resp_kernel: kernel(Part::RespKernel, kernel::Traffic::Resp)?,
     })
 }
 

@@ -13,6 +13,7 @@ const RESULTS: &str = "docs/reference/results/";
 const COMMANDS: [(&str, &str, &str); 16] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
+    ("accuracy-protocols", "taillight accuracy --only http2-kernel,resp-kernel", "--tables"),
     ("accuracy-web-peers", "taillight accuracy --only web-peers", "--tables"),
     ("calibration", "taillight selftest --calibration", "--tables"),
     (
