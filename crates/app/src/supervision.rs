@@ -187,7 +187,7 @@ fn memory(pid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
 
     use super::*;
@@ -199,10 +199,11 @@ mod tests {
             let address = listener.local_addr().unwrap().to_string();
             let served = thread::spawn(move || {
                 let (mut stream, _) = listener.accept().unwrap();
-                let mut asked = [0; 512];
-                let length = stream.read(&mut asked).unwrap();
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let head: Vec<String> =
+                    lines.map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
                 stream.write_all(answer.as_bytes()).unwrap();
-                String::from_utf8_lossy(&asked[..length]).into_owned()
+                head[0].clone()
             });
             let app = crate::of_name("movies").unwrap();
             let row = Row { address, pid: std::process::id(), ..Row::default() };
