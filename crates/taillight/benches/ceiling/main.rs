@@ -11,6 +11,8 @@
 mod cpu;
 mod generators;
 mod lag;
+#[path = "../shared/run.rs"]
+mod run;
 mod scaling;
 mod server;
 #[path = "../shared/spread.rs"]
@@ -23,7 +25,8 @@ use std::path::PathBuf;
 use clap::Parser;
 use reactor::{allowed_cpus, pin_to};
 
-use generators::{Generator, Run, Taillight};
+use generators::Taillight;
+use run::{Generator, Run};
 use server::Server;
 use spread::Spread;
 use tables::Report;

@@ -4,39 +4,12 @@ use std::process::Command;
 
 use results::Trial;
 
-use crate::cpu::{Cpu, timed};
+use crate::cpu::timed;
+use crate::run::{Generator, Run};
 
 const CONNECTIONS: &str = "64";
 /// Several times what any generator here has reached on one core.
 const SATURATING_RATE: &str = "600000";
-
-/// The outcome of one run of a generator.
-pub(crate) struct Run {
-    pub(crate) krps: f64,
-    pub(crate) user_us: f64,
-    pub(crate) kernel_us: f64,
-}
-
-impl Run {
-    fn new(rps: f64, requests: f64, cpu: Cpu) -> Option<Run> {
-        let each = |seconds: f64| 1e6 * seconds / requests;
-        (requests > 0.0).then(|| Run {
-            krps: rps / 1e3,
-            user_us: each(cpu.user),
-            kernel_us: each(cpu.kernel),
-        })
-    }
-
-    pub(crate) fn cpu_us(&self) -> f64 {
-        self.user_us + self.kernel_us
-    }
-}
-
-pub(crate) trait Generator {
-    fn name(&self) -> &'static str;
-    /// Runs the generator for `seconds` at full speed; `None` if it fails.
-    fn run(&self, address: &str, seconds: u32) -> Option<Run>;
-}
 
 /// Ours.
 pub(crate) struct Taillight {

@@ -10,6 +10,8 @@
 #[path = "../shared/cpu.rs"]
 mod cpu;
 mod generators;
+#[path = "../shared/run.rs"]
+mod run;
 #[path = "../shared/spread.rs"]
 mod spread;
 #[path = "../shared/tables.rs"]
@@ -22,7 +24,8 @@ use std::process::{Child, Command, Stdio};
 use clap::Parser;
 use reactor::{allowed_cpus, pin_to};
 
-use generators::{Generator, Run, Taillight, peers};
+use generators::{Taillight, peers};
+use run::{Generator, Run};
 use spread::Spread;
 use tables::Report;
 
