@@ -1,22 +1,24 @@
-//! Messages between threads.
+//! Messages between threads, and requests that every thread has a part in.
 
 use std::sync::atomic::Ordering;
 
 use cache_store::{Key, KeyHash};
+use proto_memcache::Reply;
 use proto_memcache::binary::Echo;
 use proto_memcache::server::reply;
 use reactor::{Address, Conn, Reactor};
 
 use super::Core;
+use super::requests::Flow;
 use crate::binary;
 use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::Draft;
-use crate::message::{Answer, Ask, DetailVerb, Extra, Task, Work};
+use crate::message::{Answer, Ask, DetailVerb, Extra, Task, Ticket, Work};
 use crate::operation::Operation;
 use crate::partitions::{Place, execute};
 use crate::phase::Phase;
-use crate::replies::Finish;
+use crate::replies::{Finish, Gathering};
 use crate::stats::connections::{self, Told};
 use crate::stats::general::Moment;
 use crate::stats::prefixes::{Detail, Prefixes};
@@ -26,6 +28,8 @@ use crate::stats::{CoreStats, groups, sampled};
 const MESSAGES_PER_TURN: usize = 128;
 /// Bytes of values copied for one peer in that time. Units: bytes.
 const COPIED_PER_TURN: usize = 512 << 10;
+/// The activity of a client whose request is being carried out, in memcached's words.
+const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
     /// Executes other threads' asks, and takes their answers; returns whether there were any.
@@ -151,6 +155,56 @@ impl<R: Reactor> Core<R> {
         }
     }
 
+    /// Has every thread do its part of a task, and answers when all have done it.
+    pub(super) fn everywhere(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        reply: Reply,
+        finish: Finish,
+        task: Task,
+    ) -> Flow {
+        let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
+        self.everywhere_with(reactor, client, Vec::new(), finish, task)
+    }
+
+    /// The same with the first of the lines that the reply is made from.
+    pub(super) fn everywhere_with(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        mut lines: Vec<u8>,
+        finish: Finish,
+        task: Task,
+    ) -> Flow {
+        if !self.links.iter().flatten().all(|link| link.has_room()) {
+            return self.wait_for_room(client);
+        }
+        let part = self.do_everywhere(reactor, self.number, task, &mut lines);
+        if finish == Finish::Connections {
+            // It was taken out for its request.
+            self.tell_connection(reactor, client, ASKING, &mut lines);
+            self.tell_listeners(&mut lines);
+        }
+        let left = self.links.len() - 1;
+        let echo = client.binary.as_ref().map(|binary| binary.echo);
+        if left == 0 {
+            let text = self.finished(finish, &part, &lines, echo);
+            return self.answer(reactor, client, Reply::Wanted, &text);
+        }
+        let gathering = Gathering { left, stats: part, lines, finish, echo };
+        let ticket = Ticket { conn: client.conn, reply: Some(client.replies.gather(gathering)) };
+        for (peer, link) in self.links.iter_mut().enumerate() {
+            let Some(link) = link else { continue };
+            if self.partitions.reads_others() {
+                client.awaited.asked(peer);
+            }
+            link.ask(Ask { ticket, work: Work::Everywhere(task), buffer: self.buffers.take() });
+            self.stats.asks += 1;
+        }
+        Flow::Next
+    }
+
     /// This thread's part of a task, for a client of thread `asker`.
     ///
     /// Appends its lines of the reply to `lines`, if there are any.
@@ -198,7 +252,7 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Appends the descriptions of the listening sockets, of which every thread has its own.
-    pub(super) fn tell_listeners(&self, lines: &mut Vec<u8>) {
+    fn tell_listeners(&self, lines: &mut Vec<u8>) {
         let config = &self.common.config;
         let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().map(|at| Address::Tcp(*at)));
         let silent = self.now.saturating_sub(self.common.clock.seconds(self.common.started));
@@ -210,7 +264,7 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Appends the description of a connection, unless it is only a peer that sends datagrams.
-    pub(super) fn tell_connection(
+    fn tell_connection(
         &self,
         reactor: &R,
         client: &Client,
@@ -241,7 +295,7 @@ impl<R: Reactor> Core<R> {
 
     /// The reply when every thread has done its part. Cost: only `stats` and its groups are long. `echo`: the fields
     /// echoed in the binary protocol.
-    pub(super) fn finished(
+    fn finished(
         &mut self,
         finish: Finish,
         stats: &CoreStats,

@@ -1,4 +1,4 @@
-//! From received bytes to requests, and from requests to operations: here, at the key's owner, or everywhere.
+//! From received bytes to requests, and from requests to operations: here or at the key's owner.
 //!
 //! `get` and `gat` take one key after the other, with a rest for later if the connection has to wait in between. A meta
 //! command for a key goes to its owner in one piece.
@@ -18,7 +18,7 @@ use crate::message::{Ask, Task, Ticket, Work};
 use crate::operation::Operation;
 use crate::operation::meta::MetaOperation;
 use crate::partitions::{Partitions, Place, execute};
-use crate::replies::{self, Finish, Gathering};
+use crate::replies::{self, Finish};
 use crate::service::Class;
 
 /// New output after which the kernel is offered it before more is made, during a long receive. Units: bytes.
@@ -36,9 +36,6 @@ pub(super) enum Flow {
     /// Input from now on is ignored.
     Watch,
 }
-
-/// The activity of a client whose request is being carried out, in memcached's words.
-const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
     pub(super) fn receive(&mut self, reactor: &mut R, conn: Conn, bytes: &[u8]) {
@@ -388,56 +385,6 @@ impl<R: Reactor> Core<R> {
             client.awaited.asked(owner);
         }
         self.stats.asks += 1;
-    }
-
-    /// Has every thread do its part of a task, and answers when all have done it.
-    pub(super) fn everywhere(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        reply: Reply,
-        finish: Finish,
-        task: Task,
-    ) -> Flow {
-        let finish = if reply == Reply::Wanted { finish } else { Finish::Silent };
-        self.everywhere_with(reactor, client, Vec::new(), finish, task)
-    }
-
-    /// The same with the first of the lines that the reply is made from.
-    pub(super) fn everywhere_with(
-        &mut self,
-        reactor: &mut R,
-        client: &mut Client,
-        mut lines: Vec<u8>,
-        finish: Finish,
-        task: Task,
-    ) -> Flow {
-        if !self.links.iter().flatten().all(|link| link.has_room()) {
-            return self.wait_for_room(client);
-        }
-        let part = self.do_everywhere(reactor, self.number, task, &mut lines);
-        if finish == Finish::Connections {
-            // It was taken out for its request.
-            self.tell_connection(reactor, client, ASKING, &mut lines);
-            self.tell_listeners(&mut lines);
-        }
-        let left = self.links.len() - 1;
-        let echo = client.binary.as_ref().map(|binary| binary.echo);
-        if left == 0 {
-            let text = self.finished(finish, &part, &lines, echo);
-            return self.answer(reactor, client, Reply::Wanted, &text);
-        }
-        let gathering = Gathering { left, stats: part, lines, finish, echo };
-        let ticket = Ticket { conn: client.conn, reply: Some(client.replies.gather(gathering)) };
-        for (peer, link) in self.links.iter_mut().enumerate() {
-            let Some(link) = link else { continue };
-            if self.partitions.reads_others() {
-                client.awaited.asked(peer);
-            }
-            link.ask(Ask { ticket, work: Work::Everywhere(task), buffer: self.buffers.take() });
-            self.stats.asks += 1;
-        }
-        Flow::Next
     }
 
     /// Whether there is memory for a large value on its way to another thread. One is always allowed, since the
