@@ -15,11 +15,21 @@ const SATURATING_RATE: f64 = 600_000.0;
 /// Ours.
 pub(crate) struct Taillight {
     io: Option<String>,
+    protocol: Protocol,
+}
+
+/// How the generators speak to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// memcached's classic commands.
+    Ascii,
+    /// That of Redis.
+    Resp,
 }
 
 impl Taillight {
     /// Panics if `taillight load` does not support the requested I/O method.
-    pub(crate) fn new(io: Option<&str>) -> Taillight {
+    pub(crate) fn new(io: Option<&str>, protocol: Protocol) -> Taillight {
         if io.is_some() {
             let help = Command::new(env!("CARGO_BIN_EXE_taillight")).args(["load", "--help"]).output();
             let help = help.expect("taillight runs").stdout;
@@ -28,7 +38,7 @@ impl Taillight {
                 "this `taillight load` knows no --io; leave it out"
             );
         }
-        Taillight { io: io.map(Into::into) }
+        Taillight { io: io.map(Into::into), protocol }
     }
 
     pub(crate) fn io(&self) -> &str {
@@ -55,6 +65,9 @@ impl Taillight {
             &format!("{seconds}s"),
             "--json",
         ]);
+        if self.protocol == Protocol::Resp {
+            command.args(["--protocol", "resp"]);
+        }
         if let Some(io) = &self.io {
             command.args(["--io", io]);
         }
@@ -99,7 +112,7 @@ impl Generator for Mutilate {
     }
 }
 
-struct Memtier;
+struct Memtier(Protocol);
 
 impl Generator for Memtier {
     fn name(&self) -> &'static str {
@@ -108,21 +121,9 @@ impl Generator for Memtier {
 
     fn run(&self, address: &str, seconds: u32) -> Option<Run> {
         let (host, port) = address.rsplit_once(':')?;
+        let protocol = if self.0 == Protocol::Resp { "redis" } else { "memcache_text" };
         let mut command = Command::new("memtier_benchmark");
-        command.args([
-            "-s",
-            host,
-            "-p",
-            port,
-            "-P",
-            "memcache_text",
-            "--ratio",
-            "0:1",
-            "-t",
-            "1",
-            "-d",
-            "200",
-        ]);
+        command.args(["-s", host, "-p", port, "-P", protocol, "--ratio", "0:1", "-t", "1", "-d", "200"]);
         command.args([
             "-c",
             &CONNECTIONS.to_string(),
@@ -161,7 +162,40 @@ impl Generator for Memcaslap {
     }
 }
 
+/// It ends after a number of requests.
+struct RedisBenchmark;
+
+/// Requests of redis-benchmark for each second of the others: about what it sends in one.
+const REQUESTS_PER_SECOND: u32 = 100_000;
+
+impl Generator for RedisBenchmark {
+    fn name(&self) -> &'static str {
+        "redis-benchmark"
+    }
+
+    fn run(&self, address: &str, seconds: u32) -> Option<Run> {
+        let (host, port) = address.rsplit_once(':')?;
+        let requests = REQUESTS_PER_SECOND * seconds;
+        let mut command = Command::new("redis-benchmark");
+        command.args(["-h", host, "-p", port, "-t", "get", "-d", "200", "-r", "100000", "--csv"]);
+        command.args(["-c", &CONNECTIONS.to_string(), "-n", &requests.to_string()]);
+        let (text, cpu) = timed(&mut command)?;
+        // `"GET","125000.00","0.263",…`
+        let line = text.lines().find(|line| line.starts_with("\"GET\""))?;
+        let rps = line.split(',').nth(1)?.trim_matches('"').parse().ok()?;
+        Run::new(rps, f64::from(requests), cpu)
+    }
+}
+
 /// All others that are known.
-pub(crate) fn peers() -> Vec<Box<dyn Generator>> {
-    vec![Box::new(Mutilate("mutilate")), Box::new(Mutilate("mcperf")), Box::new(Memtier), Box::new(Memcaslap)]
+pub(crate) fn peers(protocol: Protocol) -> Vec<Box<dyn Generator>> {
+    match protocol {
+        Protocol::Ascii => vec![
+            Box::new(Mutilate("mutilate")),
+            Box::new(Mutilate("mcperf")),
+            Box::new(Memtier(protocol)),
+            Box::new(Memcaslap),
+        ],
+        Protocol::Resp => vec![Box::new(Memtier(protocol)), Box::new(RedisBenchmark)],
+    }
 }

@@ -5,7 +5,8 @@
 //! take part, each at full speed. Then two further measurements: the generator's lag at a quarter of its ceiling, against the same server
 //! spinning, and, on four processors or more, the gain from a second thread.
 //!
-//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with `-- --io uring --rounds 9`.
+//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with `-- --io uring --rounds 9`;
+//! `-- --resp` compares generators of RESP.
 
 #[path = "../shared/cpu.rs"]
 mod cpu;
@@ -35,6 +36,8 @@ use tables::Report;
 const BAR_MUTILATE: f64 = 0.6;
 /// And of memcaslap's.
 const BAR_MEMCASLAP: f64 = 1.0;
+/// And of memtier's, by RESP. Source: ours.
+const BAR_MEMTIER: f64 = 0.7;
 
 const TITLE: &str = "What a request costs the generator";
 const COLUMNS: [&str; 7] =
@@ -51,6 +54,9 @@ struct Options {
     /// How Taillight reads and writes: handed on to `taillight load --io`, if it knows that.
     #[arg(long)]
     io: Option<String>,
+    /// By RESP, the protocol of Redis, instead of memcached's.
+    #[arg(long)]
+    resp: bool,
     /// Also write the tables to this file, from which `cargo xtask docs` makes a document's tables.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -67,10 +73,12 @@ fn main() {
         println!("skipped: the ceiling needs two processors, and this process may use one");
         return;
     }
-    let taillight = Taillight::new(options.io.as_deref());
+    let protocol = if options.resp { Protocol::Resp } else { Protocol::Ascii };
+    let taillight = Taillight::new(options.io.as_deref(), protocol);
     let report = Report::new(&["null"]);
     println!("generator's io: {}", taillight.io());
-    let ceiling = compare(&options, &taillight, server_cpu, generator_cpu, &report);
+    let others = generators::peers(protocol);
+    let ceiling = compare(&options, &taillight, others, (server_cpu, generator_cpu), &report);
     report.write(options.json.as_deref());
     lag::run(&options, &taillight, server_cpu, generator_cpu, 0.25 * ceiling);
     scaling::run(&options, &taillight, &cpus);
@@ -80,15 +88,15 @@ fn main() {
 fn compare(
     options: &Options,
     taillight: &Taillight,
-    server_cpu: usize,
-    generator_cpu: usize,
+    others: Vec<Box<dyn Generator>>,
+    (server_cpu, generator_cpu): (usize, usize),
     report: &Report,
 ) -> f64 {
     let server = Server::start(server_cpu, None, &[]);
     // Children inherit the processor.
     pin_to(generator_cpu).expect("the generator's processor can be used");
     let mut entries: Vec<(Box<dyn Generator + '_>, Vec<Run>)> = vec![(Box::new(taillight), Vec::new())];
-    entries.extend(generators::peers().into_iter().map(|peer| (peer, Vec::new())));
+    entries.extend(others.into_iter().map(|peer| (peer, Vec::new())));
     for round in 1..=options.rounds {
         for (generator, runs) in &mut entries {
             match generator.run(&server.address, options.seconds) {
@@ -145,6 +153,7 @@ fn compare(
         let bar = match generator.name() {
             "mutilate" => Some(BAR_MUTILATE),
             "memcaslap" => Some(BAR_MEMCASLAP),
+            "memtier" if options.resp => Some(BAR_MEMTIER),
             _ => None,
         };
         if let Some(bar) = bar {
@@ -152,6 +161,16 @@ fn compare(
                 "CPU per request against {}: {ratio:.2} (bar {bar}): {}.",
                 generator.name(),
                 verdict(ratio <= bar)
+            ));
+        }
+        if ours.len() == runs.len() {
+            // Of the same round: what slows the machine down slows both.
+            let pairs = ours.iter().zip(runs).map(|(our, their)| our.cpu_us() / their.cpu_us());
+            let pairs: Vec<String> = pairs.map(|ratio| format!("{ratio:.2}")).collect();
+            report.note(&format!(
+                "CPU per request against {}, round by round: {}.",
+                generator.name(),
+                pairs.join(", ")
             ));
         }
         let met = our_krps.median >= krps.median;
