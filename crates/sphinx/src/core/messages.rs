@@ -264,13 +264,7 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Appends the description of a connection, unless it is only a peer that sends datagrams.
-    fn tell_connection(
-        &self,
-        reactor: &R,
-        client: &Client,
-        state: &'static str,
-        lines: &mut Vec<u8>,
-    ) {
+    fn tell_connection(&self, reactor: &R, client: &Client, state: &'static str, lines: &mut Vec<u8>) {
         if client.frames.is_some() {
             return;
         }
@@ -295,13 +289,7 @@ impl<R: Reactor> Core<R> {
 
     /// The reply when every thread has done its part. Cost: only `stats` and its groups are long. `echo`: the fields
     /// echoed in the binary protocol.
-    fn finished(
-        &mut self,
-        finish: Finish,
-        stats: &CoreStats,
-        lines: &[u8],
-        echo: Option<Echo>,
-    ) -> Vec<u8> {
+    fn finished(&mut self, finish: Finish, stats: &CoreStats, lines: &[u8], echo: Option<Echo>) -> Vec<u8> {
         let mut text = self.buffers.take();
         match finish {
             Finish::Silent => return text,
