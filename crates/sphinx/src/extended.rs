@@ -82,7 +82,7 @@ const fn names(names: &'static [&'static str], value: Value, here: Here) -> Name
 
 const NO_SLABS: Here = NoEffect("there are no slabs, items of all sizes lie in the same segments");
 const NO_LISTS: Here = NoEffect("there are no LRU lists, memory is reclaimed by segments");
-const NO_CRAWLER: Here = NoEffect("there is no crawler, expired items are reclaimed with their segments");
+const NO_CRAWLER: Here = NoEffect("expired items are reclaimed with their segments, without a crawler");
 
 /// Source: memcached 1.6.45, the names that its `-o` parses, those of external storage and of the proxy included.
 pub(crate) const NAMES: [Names; 25] = [
@@ -99,7 +99,7 @@ pub(crate) const NAMES: [Names; 25] = [
     names(
         &["no_maxconns_fast"],
         Never,
-        NoEffect("a connection over the limit of -c is told so and closed at once"),
+        NoEffect("a connection over the limit of -c gets an error and is closed at once"),
     ),
     names(&["no_modern"], Never, NoEffect("there are no earlier defaults")),
     names(&["track_sizes"], Never, NoEffect("sizes are not tracked")),
