@@ -32,7 +32,7 @@ WARM = 60
 PAGE = ["info", "plot", "thumbnail", "rating", "cast", "reviews", "photos", "video", "similar", "ads", "missing"]
 INFO = ["movie", "title", "year", "minutes", "certificate", "genre", "director", "cast", "photos"]
 CODES = {400: "BAD_REQUEST", 401: "UNAUTHORIZED", 402: "PAYMENT_REQUIRED", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 409: "CONFLICT", 413: "TOO_LARGE"}
-# What a new user has to spend. Source: the service user. Units: cents.
+# The balance of a new user. Source: the service user. Units: cents.
 START = 2000
 JPEG = b"\xff\xd8\xff"
 

@@ -11,7 +11,7 @@ def _(s):
     seen = len(s.fakes.seen())
     probe(s)
     called = sorted({call.service for call in s.fakes.seen()[seen:]})
-    # Without the answer of movie-info no other is asked.
+    # Without the answer of movie-info no other service is called.
     service = next((one for one in called if one in s.optional), called[0])
     process = s.start(optional=",".join({*s.optional, service}))
     try:

@@ -25,8 +25,8 @@ const (
 	mostCounts = 10_000
 )
 
-// throttle slows down who guesses passwords, or signs up many users: after some each next one means a longer wait, in which nothing is
-// checked.
+// throttle slows down clients that guess passwords or sign up many users: after some attempts each further one means a
+// longer wait, in which attempts are refused unchecked.
 type throttle struct {
 	mutex  sync.Mutex
 	counts map[string]*list.Element

@@ -1,4 +1,4 @@
-// What is the viewer's: the balance, rented films, and written reviews.
+// The viewer's account: the balance, rented films, and written reviews.
 import { account, again, ask, dated, dollars, el, hours, loginPath, newKey, reviewItem, section, tell, viewer, whenShown } from './site.js';
 
 // What may be added to the balance with a click. Units: cents.

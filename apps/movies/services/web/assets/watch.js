@@ -74,6 +74,6 @@ async function show() {
   }
 }
 
-// The player is gone when the page is left, so that a page from the browser's memory begins anew.
+// The player is gone when the page is left, so that a page from the browser's memory begins again.
 window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 show();
