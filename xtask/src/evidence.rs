@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// Measures, packs and publishes what is due, the longest first; true if every study ended with a result.
+/// Measures, packs and publishes the studies that are due, the longest first; true if every study ended with a result.
 ///
 /// Errors: files to measure are not committed, a name is unknown, or the program does not compile.
 pub(crate) fn run(words: &[&str]) -> Result<bool, String> {

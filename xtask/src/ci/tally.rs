@@ -5,7 +5,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     /// Skipped tests and steps, with the reason.
     pub(super) skipped: Vec<String>,
-    /// Tests that failed beside others and passed alone.
+    /// Tests that failed among others and passed alone.
     pub(super) unstable: Vec<String>,
     /// What failed tests printed last, a few lines of each program.
     pub(super) failures: Vec<String>,

@@ -15,7 +15,8 @@ const SERVERS: [(&str, &[&str]); 3] = [
     ("null", &["crates/reference-servers/src/null"]),
     ("video-server", &["crates/reference-servers/src/video", "crates/datasets/src/videos"]),
 ];
-/// What a study measures, in its folder. Changed claims take no measurement: `taillight study check --write`.
+/// The description of a study's measurements, in its folder. Changed claims take no measurement:
+/// `taillight study check --write`.
 const STUDY: &str = "study.toml";
 /// Its keys that explain a study or draw its result: `taillight study check --write` draws a result again.
 const WORDS: [&str; 8] = ["title", "question", "source", "method", "deviations", "limits", "figure", "table"];
@@ -123,7 +124,7 @@ fn is_measured_alike(root: &Path, commit: &str, path: &str) -> bool {
     then.is_some() && then == now
 }
 
-/// A study without its words, figures and tables; `None` if it is no TOML.
+/// A study without its words, figures and tables; `None` if it is not TOML.
 fn measured_part(text: &str) -> Option<toml::Table> {
     let mut study: toml::Table = toml::from_str(text).ok()?;
     for key in WORDS {

@@ -10,7 +10,7 @@ const JSON: &str = r#"{
   ]
 }"#;
 
-/// A document beside these results, and the paths changed since, if known.
+/// A document next to these results, and the paths changed since, if known.
 fn made_at(file: &str, text: &str, changed: Option<&[&str]>) -> Made {
     let claims = |claims: &[(&str, &str)]| -> String {
         let claim =

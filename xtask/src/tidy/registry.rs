@@ -49,7 +49,7 @@ struct App<'a> {
     kinds: BTreeMap<String, Part>,
     /// The services and members, each with its line.
     parts: Vec<(usize, Part)>,
-    /// The folder that holds those of the services, with a slash at its end.
+    /// The folder that holds the services' folders, with a slash at its end.
     services: String,
     folders: BTreeSet<&'a str>,
 }
