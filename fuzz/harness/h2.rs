@@ -1,4 +1,4 @@
-//! Fuzzing harness: reads what a server of HTTP/2 says whole and in pieces; the results must be equal.
+//! Fuzzing harness: reads the bytes of an HTTP/2 server whole and in pieces; the results must be equal.
 //!
 //! Try it: `cargo test -p proto-h2 --test corpus`.
 
@@ -39,7 +39,7 @@ pub(crate) struct Seen {
     pub(crate) ended: Vec<Ended>,
     /// The numbers of requests at once in the server's settings.
     pub(crate) streams: Vec<u32>,
-    /// Where it stopped to take requests, and why.
+    /// Its announcements to take no more requests: the last one that it takes, the reason, and its words.
     pub(crate) leaving: Vec<(u32, Code, String)>,
     /// The error that ended it early.
     pub(crate) defect: Option<Defect>,

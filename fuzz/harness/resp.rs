@@ -12,7 +12,7 @@ const LIMITS: Limits = Limits { argument: 300, command: 1000 };
 /// Everything that a connection's bytes were read as.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
-    /// The arguments of each command; none of one that was too long.
+    /// The arguments of each command; `None` for a command that was too long.
     pub(crate) commands: Vec<Option<Vec<Vec<u8>>>>,
     /// The error that ended it.
     pub(crate) malformed: Option<Malformed>,
@@ -39,7 +39,7 @@ pub(crate) fn requests(bytes: &[u8], step: usize, known: bool) -> Seen {
         match parser.parse(&bytes[start..end], known) {
             Parse::NeedMore { at_least } => {
                 assert_eq!(parser.needed(), end - start + at_least);
-                // A command of which nothing is kept is dropped as it comes.
+                // A command whose arguments are not kept is dropped as it arrives.
                 assert!(at_least > 0 && end - start <= LIMITS.command.max(64 << 10));
                 if end == bytes.len() {
                     return seen;

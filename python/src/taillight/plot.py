@@ -76,7 +76,7 @@ def _chart(chart: Chart, axes: Any) -> Any:
     count = len(chart.series)
     for i, series in enumerate(chart.series):
         points = [p for p in series.points if isinstance(p.x, float) or p.x in categories]
-        # The series of a category are drawn beside each other.
+        # The series of a category are drawn side by side.
         shift = 0.6 * ((i + 0.5) / count - 0.5) if categories and chart.kind == "bars" else 0.0
         xs = [p.x if isinstance(p.x, float) else categories.index(p.x) + shift for p in points]
         if chart.kind == "percentiles":
