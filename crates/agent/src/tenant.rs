@@ -160,7 +160,7 @@ impl Tenant {
         })
     }
 
-    /// Gives the order that `order` makes of its number, and returns the agent's reply, or that of the server's keeper
+    /// Gives the order that `order` makes of its number, and returns the reply of the agent or of the server's keeper
     /// thread: an error if the server has ended.
     fn ask(
         &mut self,
@@ -171,7 +171,7 @@ impl Tenant {
         let number = next_number();
         self.say(order(number));
         self.until(within, "answering", |event, _| match event {
-            // Another number is that of an earlier order, whose reply comes too late.
+            // Another number belongs to an earlier order, whose reply comes too late.
             Event::Answer(answer) if answer.number == number => Some(answer.said()),
             Event::Failed(why) if is_of_server => Some(Err(why)),
             _ => None,

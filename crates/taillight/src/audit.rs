@@ -1,4 +1,4 @@
-//! `taillight audit`: possible and impossible meanings of the outputs of other load generators.
+//! `taillight audit`: judges the outputs of other load generators.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

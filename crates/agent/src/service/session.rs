@@ -213,8 +213,8 @@ impl Session {
         }
     }
 
-    /// Runs `work` in a thread where it may block, while the session goes on; the reply to the order of this number is
-    /// sent later.
+    /// Runs `work`, which may block, in another thread while the session goes on; the reply to the order of this number
+    /// is sent later.
     async fn ask(&mut self, number: u64, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
         if self.asked.is_some() {
             let busy = "it is busy with what it was asked for before";

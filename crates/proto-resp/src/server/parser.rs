@@ -71,8 +71,8 @@ pub enum Malformed {
 
 /// Reads commands from bytes that arrive in any pieces.
 ///
-/// Shape: one per connection. Each call passes the same command from its first byte on, and the parser goes on at the
-/// byte where it stopped. A complete command stays until [`next`](Self::next).
+/// Shape: one per connection. Each call passes the same command from its first byte on, and the parser resumes after
+/// the last byte that it read. A complete command stays until [`next`](Self::next).
 #[derive(Clone, Debug)]
 pub struct RequestParser {
     limits: Limits,
