@@ -18,7 +18,7 @@ fn read(name: &str) -> String {
 }
 
 /// The one document of a file.
-fn yaml(name: &str) -> YamlOwned {
+pub(crate) fn yaml(name: &str) -> YamlOwned {
     let mut documents = YamlOwned::load_from_str(&read(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(documents.len(), 1, "{name}");
     documents.remove(0)

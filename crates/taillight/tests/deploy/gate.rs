@@ -1,4 +1,5 @@
-//! `deploy/ci/gate.sh`, which a job of CI runs: two servers are started, compared and stopped.
+//! `deploy/ci/gate.sh`, which a job of CI runs: two servers are started, compared and stopped. The action and the job around it
+//! are run by their shell steps, with stand-ins for the programs that compare and that send the comment.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -8,6 +9,9 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::documents::yaml;
+use crate::tools::deploy;
+
 /// Two ports that were free just now.
 fn ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -15,7 +19,13 @@ fn ports() -> [u16; 2] {
 }
 
 fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/ci/gate.sh")
+    deploy().join("ci/gate.sh")
+}
+
+/// Writes a program.
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The command of a server that takes this long for each request.
@@ -47,10 +57,9 @@ fn said(output: &Output) -> String {
 fn the_job_ends_as_the_comparison_does() {
     let folder = TempDir::new().unwrap();
     // A stand-in for the comparison, which takes minutes: it prints its arguments and ends with a chosen code.
-    let program = folder.path().join("compares");
-    fs::write(&program, "#!/bin/sh\necho \"asked for: $*\"\nexit \"$ENDS\"\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let program = program.display().to_string();
+    let compares = folder.path().join("compares");
+    program(&compares, "#!/bin/sh\necho \"asked for: $*\"\nexit \"$ENDS\"\n");
+    let program = compares.display().to_string();
     let server = server("1us");
     let check = |ends: &str, open: &str, expect: i32| {
         let env = [("TAILLIGHT", &*program), ("ENDS", ends), ("OPEN", open), ("GATE", "3")];
@@ -99,4 +108,169 @@ fn a_build_that_takes_half_as_long_again_is_found_and_a_like_one_is_not() {
             None => assert_eq!(output.status.code(), Some(0), "{comment}"),
         }
     }
+}
+
+/// A checkout whose newest commit changes the server, and the stand-ins: a comparison that finds the second side worse, and
+/// programs that keep their arguments instead of sending a comment.
+struct Job {
+    place: TempDir,
+    /// Base and head.
+    commits: [String; 2],
+}
+
+impl Job {
+    /// `depth`: of the checkout, as options of `git clone`.
+    fn new(depth: &[&str]) -> Job {
+        let place = TempDir::new().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("repo")).unwrap();
+        fs::create_dir(at("bin")).unwrap();
+        let compares = "#!/bin/sh\necho \"asked for: $*\"\nwhile [ $# -gt 0 ]; do\n\
+                        [ \"$1\" != --markdown ] || echo worse >\"$2\"\nshift\ndone\nexit 99\n";
+        program(&at("bin/taillight"), compares);
+        for sends in ["bin/gh", "bin/curl"] {
+            program(&at(sends), "#!/bin/sh\necho \"$*\" >\"$SENT\"\n");
+        }
+        let server = format!(
+            "#!/bin/sh\ncat built\nexec '{}' serve null --dialect memcached --listen \"127.0.0.1:$1\"\n",
+            env!("CARGO_BIN_EXE_taillight")
+        );
+        program(&at("repo/server.sh"), &server);
+        git(&at("repo"), &["init", "--quiet"]);
+        let commits = ["base", "head"].map(|version| {
+            fs::write(at("repo/version"), format!("{version}\n")).unwrap();
+            git(&at("repo"), &["add", "."]);
+            git(&at("repo"), &["commit", "--quiet", "--message", version]);
+            git(&at("repo"), &["rev-parse", "HEAD"])
+        });
+        let origin = format!("file://{}", at("repo").display());
+        git(place.path(), &[&["clone", "--quiet"][..], depth, &[origin.as_str(), "work"]].concat());
+        Job { place, commits }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.place.path().join(name).display().to_string()
+    }
+
+    /// Runs a script as CI does.
+    fn run(&self, script: &str, env: &[(String, String)]) -> Output {
+        let ports = ports();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut bash = Command::new("bash");
+        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(self.at("work"));
+        bash.env("PATH", format!("{}:{path}", self.at("bin"))).env("SENT", self.at("sent"));
+        bash.env("BASE_PORT", ports[0].to_string()).env("HEAD_PORT", ports[1].to_string());
+        bash.envs(env.iter().map(|(name, value)| (name, value))).output().unwrap()
+    }
+
+    /// Checks that each server was built of its commit, and that the comparison had these options.
+    fn check(&self, compared: &Output, options: &str) {
+        assert_eq!(compared.status.code(), Some(99), "{}", said(compared));
+        assert!(said(compared).contains(options), "{}", said(compared));
+        for version in ["base", "head"] {
+            let log = fs::read_to_string(self.at(&format!("work/taillight-gate/{version}.log"))).unwrap();
+            assert!(log.starts_with(version), "{version}: {log}");
+        }
+    }
+
+    /// The arguments of the program that sent the comment.
+    fn sent(&self) -> String {
+        fs::read_to_string(self.at("sent")).unwrap()
+    }
+}
+
+/// The output of git, which must succeed.
+fn git(folder: &Path, words: &[&str]) -> String {
+    // Without the settings of who runs the tests, such as hooks.
+    let own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.hooksPath=/dev/null"];
+    let output = Command::new("git").args(own).args(words).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", said(&output));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The text with the values of GitHub's expressions in it.
+fn expanded(text: &str, known: &[(String, String)]) -> String {
+    let text = known
+        .iter()
+        .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{{ {name} }}}}"), value));
+    assert!(!text.contains("${{"), "an expression without a value: {text}");
+    text
+}
+
+fn pairs<const N: usize>(of: [(&str, &str); N]) -> Vec<(String, String)> {
+    of.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+#[test]
+fn the_action_builds_base_and_head_and_comments() {
+    let job = Job::new(&["--depth", "1"]);
+    let action = yaml("ci/action.yml");
+    let mut known = pairs([
+        ("inputs.build", "cp version built"),
+        ("inputs.server", "./server.sh $PORT"),
+        ("inputs.options", "--loads 50"),
+        ("runner.temp", &job.at("")),
+        ("github.token", "secret"),
+        ("github.event.pull_request.number", "7"),
+    ]);
+    for (name, input) in action["inputs"].as_mapping().unwrap() {
+        let default = input["default"].as_str().unwrap().to_owned();
+        known.push((format!("inputs.{}", name.as_str().unwrap()), default));
+    }
+    let own = pairs([
+        ("GITHUB_SHA", &job.commits[1]),
+        ("GITHUB_REPOSITORY", "lab/server"),
+        ("GITHUB_STEP_SUMMARY", &job.at("summary")),
+        ("GITHUB_ACTION_PATH", &deploy().join("ci").display().to_string()),
+    ]);
+    let steps = action["runs"]["steps"].as_sequence().unwrap().iter().map(|step| {
+        assert_eq!(step["shell"].as_str(), Some("bash"));
+        let mut env = own.clone();
+        for (name, value) in step["env"].as_mapping().unwrap() {
+            env.push((name.as_str().unwrap().to_owned(), expanded(value.as_str().unwrap(), &known)));
+        }
+        job.run(step["run"].as_str().unwrap(), &env)
+    });
+    let outputs: Vec<Output> = steps.collect();
+    let [built, compared, commented] = &outputs[..] else { panic!("{} steps", outputs.len()) };
+    assert!(built.status.success(), "{}", said(built));
+    job.check(compared, "--gate 5 --markdown");
+    assert!(said(compared).contains("--loads 50"), "{}", said(compared));
+    assert!(commented.status.success(), "{}", said(commented));
+    assert!(job.sent().starts_with("pr comment 7 --repo lab/server "), "{}", job.sent());
+    assert_eq!(fs::read_to_string(job.at("summary")).unwrap(), "worse\n");
+}
+
+#[test]
+fn the_job_of_gitlab_builds_base_and_head_and_comments() {
+    let job = Job::new(&[]);
+    fs::create_dir_all(job.at("work/deploy/ci")).unwrap();
+    fs::copy(script(), job.at("work/deploy/ci/gate.sh")).unwrap();
+    let file = yaml("ci/gitlab.yml");
+    let gate = &file[".taillight-gate"];
+    let lines = |name: &str| {
+        let lines = gate[name].as_sequence().unwrap().iter().map(|line| line.as_str().unwrap());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let mut env = pairs([
+        ("BUILD", "cp version built"),
+        ("SERVER", "./server.sh $PORT"),
+        ("CI_MERGE_REQUEST_DIFF_BASE_SHA", &job.commits[0]),
+        ("GATE_TOKEN", "secret"),
+        ("CI_API_V4_URL", "https://lab.example/api/v4"),
+        ("CI_PROJECT_ID", "3"),
+        ("CI_MERGE_REQUEST_IID", "7"),
+    ]);
+    for (name, value) in gate["variables"].as_mapping().unwrap() {
+        // Numbers are for GitLab itself.
+        if let Some(value) = value.as_str() {
+            env.push((name.as_str().unwrap().to_owned(), value.to_owned()));
+        }
+    }
+    let compared = job.run(&lines("script"), &env);
+    job.check(&compared, "--gate 5 --markdown taillight-gate.md");
+    let commented = job.run(&lines("after_script"), &env);
+    assert!(commented.status.success(), "{}", said(&commented));
+    let notes = "body@taillight-gate.md https://lab.example/api/v4/projects/3/merge_requests/7/notes";
+    assert!(job.sent().contains(notes), "{}", job.sent());
 }
