@@ -1,4 +1,4 @@
-//! Tools for tests that Debian does not package: cache clients of npm, PyPI and Go, the player of the page of
+//! Tools for tests that Debian does not package: cache clients of npm, PyPI, Go and Maven, the player of the page of
 //! `apps/video`, the driver of a browser, and the packages of PyPI that the Python package is tested with; for a bench, a
 //! simulator of caches.
 
@@ -46,6 +46,7 @@ pub(super) fn prepare(tools: &Path) -> Result<(), String> {
         }
     }
     python(&tools.join("clients-python"), &PYTHON);
+    maven(&clients.join("jedis"), &tools.join("jedis"));
     environment(&tools.join("python-package"), Path::new(NOTEBOOKS));
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
@@ -107,6 +108,23 @@ fn python(to: &Path, wanted: &[(&str, &str, &str)]) {
         let wanted = wanted.iter().map(|(name, version, _)| format!("{name}=={version}"));
         let pip = || Command::new(to.join("bin/pip"));
         run(pip().args(["install", "--quiet", "--no-deps", "--target"]).arg(&packages).args(wanted));
+    }
+}
+
+/// Copies the jars that a `pom.xml` names, and those that they need, unless those of the same file are there.
+fn maven(from: &Path, to: &Path) {
+    const POM: &str = "pom.xml";
+    const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+    let wanted = fs::read(from.join(POM)).unwrap_or_default();
+    if fs::read(to.join(POM)).is_ok_and(|there| there == wanted) || find("mvn").is_none() {
+        return;
+    }
+    // Jars of another version, or of an interrupted run.
+    let _ = fs::remove_dir_all(to);
+    let out = format!("-DoutputDirectory={}", to.display());
+    if run(Command::new("mvn").args(["-B", "-q", "-f"]).arg(from.join(POM)).args([COPY, &out])) {
+        // Without this copy the jars are fetched again.
+        let _ = fs::write(to.join(POM), wanted);
     }
 }
 

@@ -57,6 +57,7 @@ programs! {
     redis_py,
     node_redis,
     go_redis,
+    jedis,
 }
 
 fn check_program(program: &Program) {

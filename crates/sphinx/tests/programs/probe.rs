@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::run::{CLIENTS, end, find, spec};
+use super::run::{CLIENTS, TOOLS, end, find, spec};
 
 /// How to find out whether a program is installed.
 pub(crate) enum Probe {
@@ -36,6 +36,20 @@ pub(crate) fn spymemcached() -> Result<(), String> {
     if !Path::new(JAR).exists() {
         return Err(format!("{JAR} is not here"));
     }
+    compiles()
+}
+
+/// Jedis and such a Java.
+pub(crate) fn jedis() -> Result<(), String> {
+    let jars = Path::new(TOOLS).join("jedis");
+    if !jars.join("pom.xml").exists() {
+        return Err(format!("its jars are not in {}", jars.display()));
+    }
+    compiles()
+}
+
+/// Whether Java compiles the file that it is given.
+fn compiles() -> Result<(), String> {
     let modules = end(spec(&["java".to_owned(), "--list-modules".to_owned()])?).lines;
     let compiles = modules.iter().any(|module| module.starts_with("jdk.compiler"));
     if compiles { Ok(()) } else { Err("java has no compiler here".into()) }

@@ -422,3 +422,31 @@ pub(crate) fn go_redis() -> Program {
         .check(CACHE, "go_redis_client {host} {port}")
         .over(Way::Resp)
 }
+
+pub(crate) fn jedis() -> Program {
+    const PRINTS: &[&str] = &[
+        "set: OK v1",
+        "missing: null",
+        "multi: [1, 2, null]",
+        "add: null",
+        "replace: OK",
+        "expiry: true 1 -1",
+        "getex: v3 true",
+        "incr: 15 14",
+        "append: 3 v3>",
+        "delete: 2 1",
+        "getdel: 14 null",
+        "large: 500000 500000",
+        "pipeline: 199",
+        "scan: 200",
+        "name: OK test hi PONG",
+        "info: true true",
+        "error: ERR value is not an integer or out of range",
+        "flush: OK false",
+    ];
+    let from = "`cargo xtask ci` brings it where there is Maven";
+    Program::new("Jedis", "7.1.0", from, Probe::Call(probe::jedis))
+        .check(CACHE, "java -cp ../../../../target/tools/jedis/* JedisClient.java {host} {port}")
+        .over(Way::Resp)
+        .prints(PRINTS)
+}
