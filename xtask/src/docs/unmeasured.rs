@@ -10,7 +10,7 @@ const RESULTS: &str = "docs/reference/results/";
 /// The command that measures a result of `RESULTS`, and the option that names the file to write.
 ///
 /// Each document states its bounds on a machine of two processors.
-const COMMANDS: [(&str, &str, &str); 16] = [
+const COMMANDS: [(&str, &str, &str); 19] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
     ("accuracy-protocols", "taillight accuracy --only http2-kernel,resp-kernel", "--tables"),
@@ -21,6 +21,7 @@ const COMMANDS: [(&str, &str, &str); 16] = [
         "taillight selftest --calibration --simulated --comparisons 40 --budget 51s",
         "--tables",
     ),
+    ("fair", "cargo bench -p sphinx --bench fair -- --rounds 7", "--json"),
     ("faults", "taillight selftest --faults", "--tables"),
     (
         "hits-16",
@@ -37,6 +38,7 @@ const COMMANDS: [(&str, &str, &str); 16] = [
         "cargo bench -p sphinx --bench policies -- --memory 64 --keys 1000000 --requests 4000000",
         "--json",
     ),
+    ("sampling", "cargo bench -p sphinx --bench sampling -- --memory 64", "--json"),
     ("speed-open", "cargo bench -p taillight --bench sphinx -- --only open --seconds 1", "--json"),
     ("speed-peak", "cargo bench -p taillight --bench sphinx -- --only peak --seconds 1", "--json"),
     (
@@ -45,7 +47,11 @@ const COMMANDS: [(&str, &str, &str); 16] = [
         "--json",
     ),
     ("speed-transfers", "cargo bench -p taillight --bench sphinx -- --only transfers --seconds 2", "--json"),
-    ("speed-two", "cargo bench -p taillight --bench sphinx -- --only two --seconds 1", "--json"),
+    (
+        "speed-two",
+        "cargo bench -p taillight --bench sphinx -- --only two --seconds 1 --sphinx --as-published",
+        "--json",
+    ),
     (
         "speed-values",
         "cargo bench -p taillight --bench sphinx -- --only values,etc --seconds 1 \
