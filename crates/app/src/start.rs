@@ -40,9 +40,22 @@ impl Running {
             match self.await_ready(&mut instance, seat, place, addresses, &context) {
                 Ok(addresses) => return Ok((instance, addresses, configuration)),
                 Err(Error::Launch(launch::Error::PortTaken { .. })) if tries < PORT_TRIES => tries += 1,
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.with_called(error, seat)),
             }
         }
+    }
+
+    /// Adds to the error of a service that is not ready the last lines of the services that it calls: a web server knows
+    /// only that the application behind it failed.
+    fn with_called(&self, mut error: Error, seat: &Seat<'_>) -> Error {
+        if let Error::Launch(launch::Error::NotReady { stderr, .. }) = &mut error {
+            let called: Vec<&String> = self.plan.app().before(seat.service).collect();
+            for one in self.services().filter(|one| called.contains(&&one.service.name)) {
+                let lines = one.instances.iter().flat_map(|instance| instance.process.stderr_tail());
+                stderr.extend(lines.map(|line| format!("{}: {line}", one.service.name)));
+            }
+        }
+        error
     }
 
     fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {

@@ -120,6 +120,7 @@ fn a_service_that_does_not_become_ready_is_told_so() {
     let (plan, _folder) = plan(&text);
     let error = plan.start().err().unwrap().to_string();
     assert!(error.contains("front did not print a line 'other…'"), "{error}");
+    assert!(error.contains("back: last words"), "also what a service that it calls has said: {error}");
 }
 
 #[test]
