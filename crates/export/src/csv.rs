@@ -19,7 +19,8 @@ fn written(cell: &Cell) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+/// A text as a cell of CSV.
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) || text != text.trim() {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

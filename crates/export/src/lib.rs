@@ -24,6 +24,7 @@ mod table;
 mod trials;
 mod windows;
 
+pub use csv::quoted;
 pub use error::Error;
 pub use live::{Live, Step};
 pub use metrics::{Kind, Metric, Metrics, Point, Value};

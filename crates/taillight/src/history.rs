@@ -3,6 +3,7 @@
 mod file;
 mod judge;
 mod page;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -57,6 +58,9 @@ struct ShowArgs {
     /// The page to write [default: the history's name with .html].
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Also write CSV: a row for each result, and a column for each figure.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Print JSON and write no page.
     #[arg(long)]
     json: bool,
@@ -121,6 +125,9 @@ fn head() -> Option<String> {
 fn show(args: &ShowArgs) -> Result<()> {
     let history = History::read(&args.history)?;
     let judged = judge(&history);
+    if let Some(file) = &args.csv {
+        write_whole(file, table::csv(&history).as_bytes())?;
+    }
     if args.json {
         return say_json(&judged);
     }
@@ -204,7 +211,10 @@ mod tests {
         assert_eq!((check_at(5), check_at(3)), (code(99), code(0)), "worse, 4 results ago");
         write(20, 16, 50.0);
         assert_eq!(check_at(5), code(0), "better");
-        show(&ShowArgs { history: history.clone(), html: None, json: false }).unwrap();
+        let csv = folder.path().join("history.csv");
+        show(&ShowArgs { history: history.clone(), html: None, csv: Some(csv.clone()), json: false })
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 21);
         let page = std::fs::read_to_string(folder.path().join("history.html")).unwrap();
         assert!(
             page.contains("better from c16 on") && page.contains("<svg") && !page.contains("http://"),

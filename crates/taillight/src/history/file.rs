@@ -58,6 +58,15 @@ pub(super) enum Unit {
     Rps,
 }
 
+impl Unit {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Unit::Micros => "µs",
+            Unit::Rps => "rps",
+        }
+    }
+}
+
 impl History {
     /// Errors: the file cannot be read, a line is damaged or of a later version.
     pub(super) fn read(path: &Path) -> Result<History> {

@@ -2,7 +2,6 @@
 
 use results::study::{Axis, Figure, FigureKind, Point, Scale, Series, X};
 
-use super::file::Unit;
 use super::judge::Judged;
 
 /// A figure for each judged one: its values with their bounds, its levels, and a mark at each change.
@@ -41,10 +40,6 @@ fn figure(index: usize, of: &Judged) -> Figure {
     }
     let changes: Vec<&str> = of.changes.iter().map(|change| change.words.as_str()).collect();
     let changes = if changes.is_empty() { String::new() } else { format!("{}. ", changes.join("; ")) };
-    let unit = match of.unit {
-        Unit::Micros => "µs",
-        Unit::Rps => "rps",
-    };
     let axis = |label: &str, unit: &str| Axis {
         label: label.into(),
         unit: unit.into(),
@@ -56,7 +51,7 @@ fn figure(index: usize, of: &Judged) -> Figure {
         title: of.name.clone(),
         kind: FigureKind::Lines,
         x: axis("result", ""),
-        y: axis(&of.name, unit),
+        y: axis(&of.name, of.unit.name()),
         series: all,
         caption: format!(
             "{changes}Whiskers: bounds. Lines without whiskers: medians of the levels between changes. Hatched: bounds too wide for one number."
