@@ -138,3 +138,20 @@ fn late_answers_time_out_and_no_request_is_lost() {
     // Each of the 4 connections has one request in flight when the stall begins, and waits for 100 ms.
     assert!(timeouts >= 4 && completed + timeouts == intended, "{:?}", late.tally);
 }
+
+/// At 1000 requests a second, those of the first 30 ms of a stall of 50 ms wait for over 20 ms, and one or two that wait
+/// for the connections afterwards.
+#[test]
+fn known_times_are_measured_and_a_stall_is_seen_by_all_who_came_in_it() {
+    let slower = |recording: &Recording, than: Nanos| {
+        recording.tally.completed - recording.all().response_time.count_within(than)
+    };
+    let (quiet, _) = run(Fault::None, false, None);
+    // 100 µs in the server, and 10 µs on the wire each way.
+    assert_eq!(slower(&quiet, Nanos::from_micros(119)), quiet.tally.intended);
+    assert_eq!(slower(&quiet, Nanos::from_micros(121)), 0);
+    let (stalled, _) = run(Fault::None, false, Some(Nanos::from_millis(50)));
+    assert_eq!(stalled.tally.completed, stalled.tally.intended, "{:?}", stalled.tally);
+    let waited = slower(&stalled, Nanos::from_millis(20));
+    assert!((29..=33).contains(&waited), "{waited}");
+}
