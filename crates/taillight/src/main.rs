@@ -35,6 +35,7 @@ mod terminal;
 mod trace;
 mod traces;
 mod tune;
+mod up;
 mod wrk;
 
 use std::process::ExitCode;
@@ -75,6 +76,7 @@ enum Command {
     Wrk(Box<wrk::WrkArgs>),
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
+    Up(up::UpArgs),
     Movies(Box<movies::MoviesArgs>),
     #[command(name = "app")]
     Deployment(Box<deployment::DeploymentArgs>),
@@ -127,6 +129,7 @@ fn main() -> ExitCode {
         Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args).map(success),
         Command::Serve(args) => serve::run(&args).map(success),
+        Command::Up(args) => up::run(&args).map(success),
         Command::Movies(args) => movies::run(&args),
         Command::Deployment(args) => deployment::run(&args).map(success),
         Command::Selftest(args) => selftest::run(&args, command),

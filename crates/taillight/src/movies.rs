@@ -83,6 +83,17 @@ impl Source {
     }
 }
 
+/// Builds and starts the site `name`, which may be the path of a folder, as `taillight movies up` does.
+pub(crate) fn start(name: &str, port: Option<u16>, set: &[String]) -> Result<()> {
+    let name = name.to_owned();
+    let source = if name.contains('/') {
+        Source { target: None, source: Some(name.into()) }
+    } else {
+        Source { target: Some(name), source: None }
+    };
+    up::run(&up::UpArgs::of(source, port, set.to_vec()))
+}
+
 pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
     match &args.what {
         MoviesCommand::Build(args) => build::run(args),

@@ -147,6 +147,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     }
 }
 
+/// Serves what `words` name, as `taillight serve` followed by them does.
+pub(crate) fn other(words: &[String]) -> Result<()> {
+    application::other(words)
+}
+
 fn clean_up() -> Result<()> {
     if !launch::User::is_root() {
         println!("bridges and containers are removed by root alone; looking for folders of this user's");

@@ -23,6 +23,7 @@ use super::{Source, build, data, table};
 use crate::INTERRUPTED;
 use crate::shown::Shown;
 use crate::terminal::{USUAL_WIDTH, say, size};
+use crate::up::for_people;
 
 /// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
 #[derive(Args, Clone, Debug)]
@@ -54,6 +55,13 @@ pub(super) struct UpArgs {
     spans: Option<PathBuf>,
 }
 
+impl UpArgs {
+    /// With these options and no others.
+    pub(super) fn of(source: Source, port: Option<u16>, set: Vec<String>) -> UpArgs {
+        UpArgs { source, fresh: false, port, detach: false, set, built: Vec::new(), data: None, spans: None }
+    }
+}
+
 pub(super) fn run(args: &UpArgs) -> Result<()> {
     let app = args.source.app()?;
     let kept = StateFile::of(&app);
@@ -79,6 +87,12 @@ fn runs_already(source: &Source, app: &App) -> anyhow::Error {
     anyhow!("{name} runs already; look by `{status}`, or stop it by `{down}`")
 }
 
+/// Where the site's data are, and how long they last, in words.
+fn lasts(source: &Source, kept: &StateFile) -> String {
+    let folder = kept.folder().join("databases");
+    format!("what is written stays in {} until `{} --fresh`", folder.display(), source.command("up"))
+}
+
 /// Starts this program once more in the background, and returns once the application is ready.
 fn detached(source: &Source, app: &App, kept: &StateFile) -> Result<()> {
     if kept.runs() {
@@ -92,7 +106,9 @@ fn detached(source: &Source, app: &App, kept: &StateFile) -> Result<()> {
         state.address,
         state.pid,
         source.command("down")
-    ))
+    ))?;
+    let link = for_people(app, &state.address, &lasts(source, kept));
+    link.map_or(Ok(()), |link| say(&format!("{link}\n")))
 }
 
 /// Starts `plan` and watches it until it is interrupted.
@@ -113,6 +129,9 @@ fn watched(
         state.address,
         begun.elapsed().as_secs_f64()
     ))?;
+    if let Some(link) = for_people(running.plan().app(), &state.address, &lasts(source, kept)) {
+        say(&format!("{link}\n"))?;
+    }
     let mut screen = io::stdout().is_terminal().then(|| Screen::new(io::stdout()));
     if let Some(screen) = &screen {
         restore_on_panic(screen, io::stdout);

@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::args::Typed;
 use crate::movies::build;
 use crate::shown::make_data;
-use crate::terminal::say_json;
+use crate::terminal::{say, say_json};
+use crate::up::for_people;
 
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -116,7 +117,10 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     }
     make_data(name, options)?;
     let mut server = Server::start(name, options)?;
-    println!("{}", ready(&server, app.as_deref()));
+    let lasts = "what is written is gone when this ends";
+    let link = app.as_deref().and_then(|app| for_people(app, server.address(), lasts));
+    let link = link.map_or_else(String::new, |link| format!("{link}\n"));
+    say(&format!("{}\n{link}", ready(&server, app.as_deref())))?;
     while interrupt.cause().is_none() {
         if let Some(error) = server.gone() {
             return Err(error.into());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::run::{finish, taillight, text};
+use crate::run::{finish, refuses, taillight, text};
 
 const APP: &str = r#"
 name = "two"
@@ -260,6 +260,17 @@ fn a_service_that_ends_is_started_again_and_the_others_go_on() {
     assert_eq!(up.wait_with_output().unwrap().status.code(), Some(0));
     let (code, said) = two.run(&["freeze", "front"]);
     assert!(code == Some(1) && said.contains("two does not run"), "{said}");
+}
+
+#[test]
+fn only_applications_with_pages_are_started_for_a_person() {
+    let up = |words: &[&str], says: &[&str]| refuses(taillight(&["up"]).args(words), 1, says);
+    up(
+        &["memcached"],
+        &["memcached has no pages for a person; there are mediawiki, movies", "social, video."],
+    );
+    up(&["video"], &["name a folder of videos by --file-set", "--real"]);
+    up(&["movies", "--users", "1k"], &["--set users=1000"]);
 }
 
 #[test]
