@@ -10,7 +10,7 @@ const RESULTS: &str = "docs/reference/results/";
 /// The command that measures a result of `RESULTS`, and the option that names the file to write.
 ///
 /// Each document states its bounds on a machine of two processors.
-const COMMANDS: [(&str, &str, &str); 19] = [
+const COMMANDS: [(&str, &str, &str); 20] = [
     ("accuracy", "taillight accuracy --only kernel,servers,web-kernel", "--tables"),
     ("accuracy-peers", "taillight accuracy --only peers", "--tables"),
     ("accuracy-protocols", "taillight accuracy --only http2-kernel,resp-kernel", "--tables"),
@@ -21,6 +21,7 @@ const COMMANDS: [(&str, &str, &str); 19] = [
         "taillight selftest --calibration --simulated --comparisons 40 --budget 51s",
         "--tables",
     ),
+    ("ceiling-resp", "cargo bench -p taillight --bench ceiling -- --resp --seconds 2", "--json"),
     ("fair", "cargo bench -p sphinx --bench fair -- --rounds 7", "--json"),
     ("faults", "taillight selftest --faults", "--tables"),
     (
