@@ -104,7 +104,7 @@ def attempt(results: Results, subject: Subject, name: str, what) -> None:
         nonlocal lost
         print(f"again   {subject.name}: {name}: the machine is busy: {lines[0]}", flush=True)
         if lost:
-            # Its spans cannot be told from others.
+            # The spans of the lost run cannot be told from later ones.
             subject.restart_after_crash()
             lost = False
 

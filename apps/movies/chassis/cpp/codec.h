@@ -23,7 +23,7 @@ inline std::shared_ptr<Protocol> protocol_on(std::shared_ptr<Buffer> buffer) {
 
 /** Reads bytes in place, without a copy. */
 inline std::shared_ptr<Protocol> protocol_reading(std::string_view message) {
-  // Shared by all, as each buffer would make one of its own.
+  // Shared by all buffers; otherwise each would make its own.
   static const auto limits = std::make_shared<apache::thrift::TConfiguration>(static_cast<int>(kFrameLimit));
   // An observed buffer is not written to.
   auto bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(message.data()));

@@ -120,7 +120,7 @@ def command(clip: int, seed: int, folder: Path) -> list[str]:
         (folder / rung.name).mkdir(parents=True, exist_ok=True)
         args += f"-map [v{at}] -map 1:a -t {length} -c:v libx264 -preset ultrafast -threads 1 -profile:v baseline".split()
         args += f"-level:v {rung.level} -b:v {kbps}k -maxrate {kbps}k -bufsize {2 * kbps}k".split()
-        # A picture that stands alone at each cut, and nowhere else.
+        # A keyframe at each cut, and nowhere else.
         args += f"-g {FPS * SEGMENT_S} -keyint_min {FPS * SEGMENT_S} -sc_threshold 0".split()
         args += f"-c:a aac -b:a {AUDIO_KBPS}k -ac 1 -fflags +bitexact -flags:v +bitexact -flags:a +bitexact".split()
         args += f"-f hls -hls_time {SEGMENT_S} -hls_playlist_type vod -hls_list_size 0 -hls_segment_filename".split()

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// How many wrong passwords cost no wait: of an account from one source, which is mostly its owner; from one source, which may be a
-// network of many; of an account from wherever. And how many sign-ups of one source. Source: ours.
+// The numbers of wrong passwords without a wait: for one account from one source, which is mostly its owner; from one
+// source, which may be a network of many users; for one account from any source. The last is the number of sign-ups
+// from one source. Source: ours.
 const (
 	freePair    = 10
 	freeSource  = 50
@@ -57,7 +58,7 @@ func (t *throttle) begin(account, source string, now time.Time) time.Duration {
 	return 0
 }
 
-// signUp returns how long to wait before a source signs up one more user; 0: now, which counts.
+// signUp returns how long to wait before a source signs up one more user. 0 means now, and counts as a sign-up.
 func (t *throttle) signUp(source string, now time.Time) time.Duration {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

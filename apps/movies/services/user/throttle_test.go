@@ -73,7 +73,7 @@ func TestThrottleOfSignUps(t *testing.T) {
 	if one.signUp("a", now) != firstWait || one.signUp("b", now) != 0 || one.begin("ann", "a", now) != 0 {
 		t.Error("a source that signs up many is not slowed down alone")
 	}
-	// A refused one does not count.
+	// A refused sign-up does not count.
 	now = now.Add(firstWait)
 	if one.signUp("a", now) != 0 || one.signUp("a", now) != 2*firstWait {
 		t.Error("the wait does not double")

@@ -104,7 +104,8 @@ final class Exchange {
         call(function);
     }
 
-    // The interface of a function is the handler's, which `Server` was made with, or the one of every service.
+    // A function belongs to the interface of the handler with which `Server` was made, or to the interface of every
+    // service.
     @SuppressWarnings({"unchecked", "rawtypes"})
     private void call(ProcessFunction function) throws TException {
         TBase arguments = function.getEmptyArgsInstance();

@@ -127,7 +127,7 @@ public final class Server implements Run.Listener {
             SelectionKey key = channel.register(selector, 0);
             Peer peer = new Peer(this, channel, key);
             key.attach(peer);
-            // Only now: without memory for the peer, a key that is ready and has none would keep the loop busy.
+            // Only now: if the peer could not be allocated, a ready key without a peer would keep the loop busy.
             key.interestOps(SelectionKey.OP_READ);
             peers.add(peer);
         } catch (IOException error) {
