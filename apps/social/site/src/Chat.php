@@ -74,7 +74,7 @@ final class Chat
     public function latest(int $user): array
     {
         $sql = 'SELECT id, b AS other FROM chats WHERE a = ? UNION ALL SELECT id, a FROM chats WHERE b = ?';
-        // The number of the other one in each conversation.
+        // The number of the other user in each conversation.
         $chats = array_column($this->db->rows($sql, [$user, $user]), 'other', 'id');
         if ($chats === []) {
             return [];
