@@ -38,7 +38,7 @@ const BAR_STALLED: f64 = 0.02;
 const SHARES: [f64; 3] = [0.05, 0.15, 0.30];
 /// Connections, as in the measurement of the ceiling.
 const CONNECTIONS: usize = 64;
-/// Requests in flight on each.
+/// Requests in flight on each connection.
 const DEPTH: u32 = 1;
 /// One in this many connections is observed, which bounds memory and the load added by recording.
 const OBSERVED: usize = 8;

@@ -91,7 +91,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-/// A scene whose server treats a share of its requests so, drawn from this range.
+/// A scene whose server commits the misdeed on a share of its requests, which is drawn from this range.
 fn odd(chance: &mut Chance, misdeed: Misdeed, (low, high): (f64, f64)) -> Result<Scene> {
     let mut scene = Scene::new(chance)?;
     scene.odd = Some(Odd { misdeed, share: chance.magnitude(low, high), seed: chance.seed() });
