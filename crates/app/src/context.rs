@@ -69,7 +69,7 @@ pub(crate) struct Context<'a> {
     services: BTreeMap<String, Vec<Peer>>,
     videos: Option<&'a Videos>,
     people: Option<&'a PeopleSet>,
-    /// Of a step that reads a table.
+    /// The table, for a step that reads one.
     pub(crate) table: Option<TableFields>,
     #[serde(flatten)]
     pub(crate) surroundings: Surroundings,

@@ -101,11 +101,11 @@ pub trait Elsewhere: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub enum Watch<'a> {
-    /// To begin to look, by these probes.
+    /// Start observing with these probes.
     Begin(&'a str),
-    /// Report the host's activity during the window, which opened then and has this length.
+    /// Report the host's activity during the window that opened at `opened_ns`.
     Noise { opened_ns: u64, window_ns: u64 },
-    /// Stop observing, and report the observations for a trial, whose window opened then, if it is known.
+    /// Stop observing, and report the observations of `trial`; `opened_ns` is the start of its window, if known.
     End { opened_ns: Option<u64>, trial: &'a str },
 }
 

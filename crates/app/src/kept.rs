@@ -12,7 +12,7 @@ use crate::plan::{PeopleSet, Plan};
 use crate::program::VersionedProgram;
 use crate::seed::{FORMAT, MARKER};
 
-/// What data that are gone on with at each start must have begun with.
+/// The origin of data that each start continues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The initial rows, as a hash of their inputs.
@@ -66,8 +66,8 @@ impl Origin {
         })
     }
 
-    /// Whether the same words describe the data that `text` is the origin of, or they began with a folder's data set,
-    /// which may be the same as a generated one.
+    /// Whether `text`, the origin of other data, has the same description, or names a folder's data set, which may
+    /// equal a generated one.
     fn is_described_as(&self, text: &str) -> bool {
         let began = serde_json::from_str::<Origin>(text);
         began.is_ok_and(|began| began.of == self.of || began.of.contains("data set in "))
@@ -75,10 +75,10 @@ impl Origin {
 }
 
 impl Plan {
-    /// Compares the origin of kept data with the requested data set before that is made, which takes minutes. If it
-    /// exists, the start compares the rows themselves.
+    /// Compares the origin of kept data with the requested data set before the set is made, which takes minutes. If the
+    /// set exists, the start compares the rows themselves.
     ///
-    /// Errors: they began with another data set.
+    /// Errors: the kept data began with another data set.
     pub fn check_kept(&self) -> Result<(), Error> {
         let (Some(kept), Some(data), None) = (&self.kept, &self.app().data, &self.data) else {
             return Ok(());
@@ -89,7 +89,7 @@ impl Plan {
         for (_, seeded, service) in self.seeded_here() {
             let kept = kept.join(format!("{}-0", service.name));
             let Ok(text) = fs::read_to_string(kept.join(MARKER)) else { continue };
-            // The start names all missing programs at once.
+            // A missing program is the start's error, which names all of them at once.
             let Ok(found) = self.find(service) else { continue };
             let people = self.people.filter(|_| seeded.needs_people());
             let asked = self.origin(seeded, service, people, &found);

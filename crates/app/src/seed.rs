@@ -79,7 +79,7 @@ pub struct SeedRecord {
 pub enum Making {
     /// Another process makes the same.
     Awaited,
-    /// The script of a data set works, and has printed this line last.
+    /// The script of a data set is running; `line` is its last output.
     DataSet { line: String },
     /// A server is prepared for it.
     Prepared,
@@ -198,7 +198,7 @@ impl Plan {
         self.seeded_here().map(make).collect()
     }
 
-    /// The stores that begin with data whose sources are chosen: users if a store holds any, and files of a data set.
+    /// The stores with initial data whose sources are given: users if a store needs them, and files of a data set.
     pub(crate) fn seeded(&self) -> impl Iterator<Item = (&Store, &Seeded)> {
         let stores = self.app().stores.iter().filter_map(|store| Some((store, store.seed.as_ref()?)));
         stores.filter(|(_, seeded)| {
@@ -207,7 +207,7 @@ impl Plan {
         })
     }
 
-    /// Those of them that services of this machine keep.
+    /// The stores of [`Plan::seeded`] whose services run on this machine.
     pub(crate) fn seeded_here(&self) -> impl Iterator<Item = (&Store, &Seeded, &Service)> {
         self.seeded().filter_map(|(store, seeded)| {
             Some((store, seeded, self.here().find(|service| service.name == store.service)?))

@@ -176,7 +176,7 @@ impl Running {
         Ok(spec)
     }
 
-    /// Runs such a program to its end for an instance that runs; returns the lines that it printed.
+    /// Runs a command for a running instance, to the command's end; returns the lines that it printed.
     pub(crate) fn run_command(
         &self,
         seat: &Seat<'_>,

@@ -139,7 +139,7 @@ pub fn asked(service: &Service, row: &Row, within: Duration) -> Result<(), Strin
     if let Some(send) = counters.and_then(|counters| counters.send.as_ref()) {
         return counters::sent(address, send, within).map(drop);
     }
-    // A path with values of the run is known to `up` alone.
+    // Only `up` knows the values in a path with templates.
     if let Some(path) = service.ready.http.as_ref().filter(|path| !path.contains("{{")) {
         return match ready::get(address, path, within) {
             Ok((200, _)) => Ok(()),

@@ -115,7 +115,7 @@ pub(super) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Error 
 }
 
 impl Row {
-    /// Of an instance that was not started yet.
+    /// The row of an instance before its start.
     pub(super) fn of(service: &Service, instance: usize, instances: usize) -> Row {
         let (name, language) = (service.name.clone(), service.language.clone());
         Row { number: service.number, name, language, instance, instances, ..Row::default() }

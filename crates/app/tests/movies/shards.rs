@@ -101,7 +101,7 @@ fn accounts_are_in_one_shard(site: &Site) {
         let sign_up = Request::post("/api/sign-up", "", &body);
         let first = site.ask(&sign_up);
         assert!([200, 504].contains(&first.status), "{first:?}");
-        // Also one that was answered late has signed up, or the first repetition does.
+        // A late answer may follow a completed sign-up; otherwise the first repetition signs up.
         until("the name is taken", || first.status == 200 || site.in_time(&sign_up).status == 409);
         let again = site.in_time(&sign_up);
         assert_eq!((again.status, again.code().as_str()), (409, "CONFLICT"), "{again:?}");
