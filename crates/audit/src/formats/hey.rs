@@ -1,4 +1,4 @@
-//! The text of hey, and that of oha, which has its form.
+//! The text of hey, and of oha, which has the same form.
 
 use super::{Content, Format};
 use crate::number::{number, plain, time_us, whole};
