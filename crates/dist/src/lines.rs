@@ -4,8 +4,8 @@ use units::ParseError;
 
 /// Calls `each` with every line that is not blank, without the blanks around it.
 ///
-/// Errors, as `error` makes them of the line and its problem: that of `each`; a line of more than `most` bytes; a line that
-/// cannot be read.
+/// Errors, which `error` makes from the line and its problem: a problem that `each` reports; a line of more than `most`
+/// bytes; a line that cannot be read.
 pub(crate) fn each_line(
     mut reader: impl BufRead,
     most: usize,
