@@ -237,7 +237,7 @@ impl Windows {
         latency(self.kept(self, kept).take(range.end).skip(range.start).flat_map(Sparse::values))
     }
 
-    /// The windows of `of` that are kept by the marks of `self`.
+    /// The windows of `of` that the marks of `self` select.
     fn kept<'a>(&'a self, of: &'a Windows, kept: WindowSelection) -> impl Iterator<Item = &'a Sparse> {
         let marked = of.windows.iter().zip(&self.marks);
         marked.filter(move |(_, mark)| kept == WindowSelection::All || !**mark).map(|(window, _)| window)
