@@ -16,7 +16,7 @@ pub struct Privileges {
 }
 
 impl Privileges {
-    /// Those of this process.
+    /// The privileges of this process.
     pub fn here() -> Privileges {
         Privileges::read(&Tree::new(Path::new("/")))
     }
