@@ -141,7 +141,7 @@ knobs! {
 const SYSCTL: &str = "sysctl.";
 
 impl Knob {
-    /// Whether several of the name may be in force, each for another object.
+    /// Whether several knobs of this name may be in force, each for another object.
     pub(crate) fn repeats(&self) -> bool {
         matches!(self, Knob::CacheWays(_) | Knob::NicSteer(_))
     }
