@@ -172,7 +172,7 @@ fn bars(
     }
 }
 
-/// What `read` gives, at every load.
+/// The values of `read` at every load.
 fn series(name: String, pairs: &[Pair<'_>], pairing: Pairing, read: Read<'_>) -> ComparedSeries {
     ComparedSeries { name, points: pairs.iter().map(|pair| pair.compare(read, pairing)).collect() }
 }

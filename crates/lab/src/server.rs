@@ -120,7 +120,7 @@ impl Server {
         &self.name
     }
 
-    /// What this process manages of it, if it was started for this.
+    /// The managed server, if this process started it.
     fn managed(&self) -> Option<&ManagedServer> {
         if let Keeper::Managed(own) = &self.keeper { Some(own) } else { None }
     }

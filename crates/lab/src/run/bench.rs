@@ -61,7 +61,7 @@ pub struct Bench {
     maxima: Vec<MaxThroughput>,
     /// The reason why this block has no maximum, if its search failed.
     pub(super) given_up: Option<Invalid>,
-    /// Settings of the host that another process changed during that search: no share of the maximum is to be believed.
+    /// Knobs of the host that another process changed during that search: then no share of the maximum is reliable.
     pub(super) drift: Option<Invalid>,
     hold: KnobGuard,
     interrupt: Interrupt,

@@ -116,7 +116,7 @@ impl KnobGuard {
         Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
 
-    /// What `experiment` asks for, for these servers.
+    /// Applies the knobs of `experiment`, for these servers.
     ///
     /// Errors: the host lacks it, or the engine is unavailable; nothing was changed.
     pub(super) fn here(

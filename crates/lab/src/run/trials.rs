@@ -23,8 +23,8 @@ pub struct Trials {
     generator: Generator,
     servers: Vec<Server>,
     interrupt: Interrupt,
-    /// What observes later trials, except the steps of searches: these consist of many trials, and the probes' overhead
-    /// would shift their results.
+    /// The observation of later trials, except the steps of searches: these consist of many trials, and the probes'
+    /// overhead would shift their results.
     pub(crate) probes: ProbeSet,
     /// Whether they observe searches too, throughout: the result is the maximum of the observed server, so that a share of it
     /// does not overload the server while it is observed.
@@ -45,8 +45,8 @@ const OBSERVED: &str = "The probes looked throughout the trials that searched fo
 /// Source: the threshold at which foreign load disturbs a window (`crates/trial/src/noise.rs`).
 pub(super) const TAKEN: f64 = 0.10;
 
-/// The time of a trial that searches for the maximum: they come in numbers and ask less. Of sessions, which live for minutes,
-/// half of a window is the least, and the warm-up is whole.
+/// The time of a trial that searches for the maximum: such trials are many, and need less precision. With sessions,
+/// which live for minutes, it has at least half of a window, and the whole warm-up.
 pub(super) fn of_search(spec: &Spec) -> Time {
     let Time { warmup, window, search } = spec.time;
     match spec.workload.has_sessions() {

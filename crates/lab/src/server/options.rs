@@ -20,8 +20,8 @@ pub struct ServerOptions {
     pub only: Vec<String>,
     /// Addresses of services elsewhere that are called from here.
     pub called: Addresses,
-    /// The range from which those that are not bare have their addresses, which other machines route to this one; `None`: they
-    /// are reached from this machine only.
+    /// The address range of services that are not bare, which other machines route to this one; `None`: only this
+    /// machine reaches them.
     pub routed: Option<Subnet>,
     /// Connections that will be made to each instance.
     pub connections: usize,

@@ -18,12 +18,12 @@ use super::{Server, calls, spans};
 /// How long spans are waited for once a load has ended. Source: a call under way ends within the 2 s of its deadline, and spans are
 /// written 100 ms later at most (docs/reference/movies.md); the rest is for a machine that is busy.
 const WITHIN: Duration = Duration::from_secs(10);
-/// How often it is looked whether all spans are there.
+/// Interval between checks whether all spans are written.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Note on a load from other machines.
-const FROM_AGENTS: &str = "The load came from other machines, whose clocks are others: what is between them and the entrance is \
-    front as a whole, half before and half behind where a request is drawn.";
+const FROM_AGENTS: &str = "The load came from other machines, whose clocks are not this machine's: all time between \
+    them and the entrance counts as front, and the drawing of a request has half of it before and half behind.";
 
 /// Spans that are being written during a trial.
 pub(crate) struct Tracing {

@@ -8,9 +8,9 @@ use super::ADVICE_USED;
 
 /// Before the name of what may saturate: the mean time of a request with one more of it. Units: µs.
 const MEAN: &str = "advice_us_mean.";
-/// Growth of the resource with one more, as a factor.
+/// Growth of the resource with one more unit, as a factor.
 const TIMES: &str = "advice_times.";
-/// The maximum with one more, as far as the next resource to saturate allows. Units: rps.
+/// The maximum with one more unit, as far as the next resource to saturate allows. Units: rps.
 const MAX: &str = "advice_max_rps.";
 
 /// Of everything that may saturate of the services of a trial whose requests were traced.
@@ -87,7 +87,7 @@ mod tests {
         assert!(!all.contains_key("advice_used.plot"), "nothing of it is used: {all:?}");
         assert_eq!(of_maximum(&all, 100.0), [("advice_max_rps.php".to_owned(), 150.0)]);
         assert!(advised(&services, &Trial::default()).is_empty());
-        // The other fills when the rate is 1.2 times as high, and more of it alone gains nothing.
+        // The other resource fills at 1.2 times the rate, and more of it alone does not raise the maximum.
         let other = [("advice_used.plot".to_owned(), 0.25), ("advice_times.plot".to_owned(), 2.0)];
         let both: BTreeMap<String, f64> = all.into_iter().chain(other).collect();
         let found = of_maximum(&both, 100.0);

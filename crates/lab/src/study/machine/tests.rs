@@ -1,7 +1,7 @@
 use super::*;
 
 impl Machine {
-    /// One with these cores and queues.
+    /// A machine with these cores and queues.
     pub(in crate::study) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
         Machine {
             cores,

@@ -112,7 +112,8 @@ fn implied(experiment: &Spec) -> Vec<String> {
     needs
 }
 
-/// The candidate whose maximum the load of `of` is a share of, by a series or `SERIES @ PLACE`; `None`: its own, or no share.
+/// The candidate that `of` names by `SERIES` or `SERIES @ PLACE`, if its load is a share of that one's maximum. `None`:
+/// a share of its own maximum, or no share.
 pub(super) fn owner(
     study: &Definition,
     effort: Effort,
