@@ -23,10 +23,10 @@ pub(crate) const STDOUT_LINES: usize = 10_000;
 const STDERR_LINES: usize = 20;
 /// How long a killed process may take to end. Only one that is stuck in the kernel takes over some ms.
 const KILL_WAIT: Duration = Duration::from_secs(5);
-/// How long the last words of a process that has ended are waited for: they are in the pipe already.
+/// Time-out for the last words of a process that has ended: they are in the pipe already.
 pub(crate) const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
-/// How long each line of a process that has ended is waited for if all count: the thread that reads the pipe may have no
-/// processor.
+/// Time-out for each line of a process that has ended, if all lines are wanted: the thread that reads the pipe may have
+/// no processor.
 const REST_WAIT: Duration = Duration::from_secs(10);
 
 const NOT_FOUND_HINT: &str = "check the path, or that its folder is in PATH";
@@ -245,8 +245,8 @@ pub(crate) fn await_end(pidfd: &OwnedFd, within: Duration) -> io::Result<bool> {
     }
 }
 
-/// Its standard input, and the end of the pipe to write to if it asks for one. The pipe is owned by its account, so that
-/// it can open the pipe by name: `/dev/stdin`.
+/// The standard input of the process, and the pipe's end to write to if `spec` wants a pipe. The pipe belongs to the
+/// process's account, so that it can open `/dev/stdin`.
 fn input(spec: &Spec) -> io::Result<(Stdio, Option<PipeWriter>)> {
     if !spec.input {
         return Ok((Stdio::null(), None));
