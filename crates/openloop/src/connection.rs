@@ -18,7 +18,7 @@ pub(crate) struct Request<J> {
     pub(crate) client: u32,
     /// The job of several parts that it belongs to, or [`SINGLE`].
     pub(crate) gather: u32,
-    /// The connection whose session it is a step of, or [`NO_SESSION`].
+    /// The connection of its session, or [`NO_SESSION`].
     pub(crate) session: u32,
     /// State that earlier requests of the same job left; `None` for the first.
     pub(crate) begun: Option<Begun>,
@@ -216,8 +216,8 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.can_take() || (self.is_over() && self.line.is_empty())
     }
 
-    /// Resets the state of the last socket; the caller accounts for requests in flight. The server's limit of places holds
-    /// on: requests come before the message by which the server tells it again, and it would refuse those over the limit.
+    /// Resets the state of the last socket; the caller accounts for requests in flight. The server's limit of places
+    /// stays in force: requests come before the server repeats its limit, and it would refuse requests over the limit.
     pub(crate) fn reset(&mut self, link: Link, now: Time) {
         self.link = link;
         self.left = self.quota;

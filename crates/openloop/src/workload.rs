@@ -305,14 +305,14 @@ pub enum Then<J> {
     /// The part is done and the server closes the connection cleanly. Requests sent behind it are sent again on the
     /// next connection.
     Close,
-    /// The next request of the same job, which the workload has changed to it, at an endpoint: same arrival, same operation,
+    /// The next request of the same job, which the workload has prepared, at `endpoint`: same arrival, same operation,
     /// and the response time runs on.
     Again { endpoint: usize },
     /// As [`Then::Again`], but this connection has had its last answer, as with [`Then::Close`]: the next request
     /// waits for a new one, which a session opens by its own route.
     Anew { endpoint: usize },
-    /// The part is done, and a request of its own, with an operation of the follow-ups, follows at once, due at the moment of the
-    /// answer. It counts among the follow-ups, not among the arrivals.
+    /// The part is done, and a separate request with an operation of the follow-ups comes at once, due at the moment of
+    /// the answer. It counts among the follow-ups, not among the arrivals.
     Also { operation: usize, endpoint: usize, job: J },
 }
 

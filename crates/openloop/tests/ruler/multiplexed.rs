@@ -105,15 +105,15 @@ impl Workload for Numbered {
 type Reply = (Time, u64, (u32, u32), String);
 
 /// Answers each request after its own time. `never`: not at all. `twice`: half of the answer comes at once. `leave` and
-/// `fail`: this request is the last that is answered, and the connection is told so at once. `stranger`: an answer to a
+/// `fail`: this request is the last that is answered, and the server announces this at once. `stranger`: an answer to a
 /// request that was not made. `late` is answered after 100 ms more. Requests over `places` are refused at once.
 #[derive(Default)]
 struct Server {
     due: BinaryHeap<Reverse<Reply>>,
-    /// Requests that it takes at once from a connection, and how long after accepting that it says so.
+    /// Requests that it takes at once from a connection, and the delay between accepting it and announcing this.
     places: Option<usize>,
     says_after: Nanos,
-    /// How many it has taken.
+    /// Requests taken so far.
     taken: HashMap<(u32, u32), usize>,
     /// Nothing leaves between these moments.
     stall: Option<(Time, Time)>,
