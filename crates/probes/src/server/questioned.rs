@@ -21,7 +21,7 @@ pub(super) struct Questioned {
     connection: Option<Connection>,
     question: Question,
     pub program: String,
-    /// Where Sphinx tells its metrics.
+    /// The address of Sphinx's metrics.
     pub metrics: Option<SocketAddr>,
     /// Requests for counters so far, which NGINX counts among its requests.
     questions: f64,

@@ -269,12 +269,12 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
     Some(Observed { seen, stages: record.stages?, lost, planted: stats::median(&planted).unwrap_or(0.0) })
 }
 
-/// How often an observation is repeated for which the kernel skipped events.
+/// Tries of an observation for which the kernel skipped events.
 const TRIES: usize = 10;
 
-/// Checks what `observe` sees, and what it sees once more if the kernel skipped events. It skips those of any process that
-/// come while their program, of a thread that has no processor, is under way; a request whose event is skipped looks like
-/// another.
+/// Checks what `observe` sees, and what it sees once more if the kernel skipped events. It skips events while the
+/// program for the same events is running on a thread that has lost its processor. A request with a skipped event is
+/// attributed wrongly.
 fn checked(observe: impl Fn() -> Option<Observed>, check: impl Fn(&Observed) -> Result<(), String>) {
     for left in (0..TRIES).rev() {
         let Some(observed) = observe() else { return };
@@ -503,7 +503,7 @@ fn a_ring_s_turns_are_told() {
     assert!((own / planted - 1.0).abs() < ERROR, "{own} of {planted}: the turn of another is not in it");
 }
 
-/// Whether the sum of the stages is what packets say.
+/// Whether the sum of the stages equals the time between packets.
 fn agrees(plant: Plant, stages: &Stages) -> Result<(), String> {
     let Some(other) = &stages.independent else { return Err(format!("{plant:?}: no packets")) };
     // Requests that the stages cut are left out, and counted.
