@@ -17,8 +17,8 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 /// datagram is ever truncated.
 pub(crate) const LARGEST: usize = 64 * 1024;
 
-/// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
-/// next would slow down; the bound keeps one socket from starving the others.
+/// Datagrams taken per readiness. Answers come in bursts, and a poll before each datagram would slow them down; the
+/// bound keeps one socket from starving the others.
 pub(crate) const PER_EVENT: usize = 64;
 
 /// Peers that a server remembers per listening socket: more than the 10 000 connections that one generator is

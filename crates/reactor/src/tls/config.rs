@@ -62,9 +62,10 @@ pub fn offering(config: Arc<ClientConfig>, protocols: &[&str]) -> Arc<ClientConf
 pub enum Clients {
     /// All; no certificate is requested.
     Any,
-    /// Those without a certificate, and those with one that was issued by an authority in this PEM file, or is in it.
+    /// Clients without a certificate, or with a certificate that was issued by an authority in this PEM file, or is in
+    /// it.
     Optional(PathBuf),
-    /// Those with a certificate that was issued by an authority in this PEM file, or is in it.
+    /// Clients with a certificate that was issued by an authority in this PEM file, or is in it.
     Required(PathBuf),
 }
 

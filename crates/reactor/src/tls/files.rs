@@ -18,9 +18,9 @@ const KEYS: &str = "RSA of 2048 to 4096 bits, ECDSA on P-256, P-384 or P-521, or
 /// The certificates that are trusted.
 #[derive(Debug)]
 pub(super) struct Authorities {
-    /// Those that may issue others, as anchors.
+    /// Certificates that may issue others, as anchors.
     pub(super) roots: RootCertStore,
-    /// All of them, each of which is trusted for itself, and their subjects.
+    /// All certificates, each of which is trusted for itself, and their subjects.
     pub(super) certificates: Vec<CertificateDer<'static>>,
     pub(super) subjects: Vec<DistinguishedName>,
 }
