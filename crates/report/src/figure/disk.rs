@@ -35,7 +35,7 @@ fn slots(trial: &Trial) -> &[InputOutputSlot] {
     io.map_or(&[][..], |io| io.over_time.as_slice())
 }
 
-/// A figure of the slots of the window; slots without it are passed over.
+/// A figure of the slots of the window, without slots that lack it.
 fn line(
     panel: &Panel,
     class: &'static str,
