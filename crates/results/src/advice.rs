@@ -27,7 +27,7 @@ pub struct Resource {
 pub enum ResourceKind {
     /// The threads of a service, shared by its instances.
     Threads { service: String, instances: f64 },
-    /// The processors that services share; of which the service with the largest use, with its share.
+    /// The processors that services share; `most` is the service with the largest use, with its share.
     Processors { most: Option<(String, f64)> },
 }
 
