@@ -2,7 +2,7 @@
 
 use clap::{Args, Command};
 
-/// Options of which none was given.
+/// The options without any given value.
 pub(crate) fn of_options<T: Args>() -> T {
     let command = T::augment_args(Command::new("defaults").no_binary_name(true));
     let given = command.try_get_matches_from(std::iter::empty::<&str>());

@@ -43,7 +43,7 @@ impl Process {
     /// at 1 the mean does not exist.
     pub const MAX_SHAPE: f64 = 0.9;
 
-    /// Every form; `etc` is a name for one of the third.
+    /// Every form; `etc` is a name for a process of the third form.
     pub const FORMS: [Notation; 5] = [
         Notation {
             syntax: "poisson",

@@ -26,7 +26,7 @@ pub struct Replay {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "keys", "data_set", "mix", "popularity", "expiry", "fill"])]
     #[schemars(extend("x-source" = "ours, because requests are drawn unless a trace is named"))]
     pub trace: Option<PathBuf>,
-    /// How many times as fast as it was recorded: 2x, 0.5x. Its items expire as many times as soon.
+    /// Speed, as a multiple of the recorded one: 2x, 0.5x. Items expire sooner by the same factor.
     #[arg(long, default_value_t = Speed::default(), value_name = "FACTOR", requires = "trace")]
     #[schemars(extend("x-source" = "ours, because a trace is replayed at its own rate unless another is asked for"))]
     pub speed: Speed,

@@ -1,4 +1,4 @@
-//! The chances of sizes, by the distribution functions of their laws: what quantiles are compared with.
+//! The chances of sizes, by the distribution functions of their laws, with which the tests compare quantiles.
 
 use statrs::function::erf::erfc;
 
