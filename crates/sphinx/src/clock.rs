@@ -67,7 +67,7 @@ mod tests {
     }
 
     impl UnixClock {
-        /// One by which the origin is `second` of Unix time exactly, so that a simulation knows when a second ends.
+        /// A clock whose origin is exactly `second` of Unix time, so that a simulation knows when a second ends.
         pub(crate) fn with_origin(second: u32) -> UnixClock {
             UnixClock { offset: u64::from(second) * 1_000_000_000 }
         }

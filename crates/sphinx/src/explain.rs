@@ -161,7 +161,7 @@ fn entry(command: &Command, (flag, value, source): Resolved) -> Entry {
 mod tests {
     use super::*;
 
-    /// Flags without a default of their own, or which say what another one says.
+    /// Flags without a default, or with the meaning of another flag.
     const OTHERS: [&str; 24] = [
         "port",
         "udp-port",

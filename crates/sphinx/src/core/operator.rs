@@ -23,7 +23,7 @@ use crate::stats::{groups, settings};
 /// Classes of sizes that `stats cachedump` takes. Source: memcached's `MAX_NUMBER_OF_SLAB_CLASSES`.
 const CLASSES: u32 = 64;
 
-/// Where the statistics of a group come from.
+/// The source of a group's statistics.
 pub(super) enum Statistics {
     /// From this thread: all lines.
     Here(Vec<u8>),

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::frames::Frames;
 
-/// Says that the datagram that is being served is done with, in place of a datagram's length.
+/// In place of a datagram's length: the service of the present datagram ends.
 const DONE: u8 = 255;
 /// Datagrams that may wait.
 const WAITING_MAX: usize = 64;

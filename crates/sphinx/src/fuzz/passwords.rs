@@ -17,7 +17,7 @@ pub fn first_requests(bytes: &[u8]) {
     attempts(&bytes[..bytes.len().min(4 * KEPT_MAX)], 16);
 }
 
-/// Every attempt, as text, when the bytes come in steps of that many, and how many bytes are left over.
+/// Every attempt, as text, when the bytes come `step` at a time, and the number of bytes left over.
 fn attempts(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
     let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
     loop {

@@ -295,19 +295,19 @@ mod tests {
         };
         let request = "GET /metrics HTTP/1.1\r\n\r\n";
         let is_held_up = || {
-            // Some send nothing, some half of a request, and some never read the answer.
+            // Some clients send nothing, some half of a request, and some never read the answer.
             let others: Vec<TcpStream> =
                 (0..CLIENTS_MAX).map(|i| half(["", "GET /met", request][i % 3])).collect();
             let began = Instant::now();
             let [whole, head] =
                 ["GET", "HEAD"].map(|method| exchange(address, &request.replace("GET", method)).len());
-            // No sooner are the others ended.
+            // The server ends the other connections only after this time.
             let is_late = began.elapsed() >= PATIENCE;
             drop(others);
             assert!(is_late || whole == head + (8 << 20), "{whole} and {head} bytes");
             is_late
         };
-        // Other programs may hold it up.
+        // Other programs may delay it.
         assert!((0..5).any(|_| !is_held_up()));
     }
 }
