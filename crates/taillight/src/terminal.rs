@@ -12,10 +12,10 @@ use serde::Serialize;
 /// Columns of a table that goes into a pipe or a file.
 const IN_A_PIPE: usize = 120;
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal that does not tell its size.
 pub(crate) const USUAL_WIDTH: u16 = 80;
 
-/// Columns and rows of a terminal; `None` if it does not say them, or if it is none.
+/// Columns and rows of a terminal; `None` if it does not tell them, or if `stream` is not a terminal.
 pub(crate) fn size(stream: impl AsFd) -> Option<(u16, u16)> {
     let size = tcgetwinsize(stream).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))

@@ -74,7 +74,7 @@ pub(super) fn other(words: &[String]) -> Result<()> {
 /// The command that serves the application `name`.
 fn command(name: &str) -> Command {
     ApplicationArgs::augment_args(Command::new("application"))
-        // The comment of the options would be the description.
+        // Without it, the comment of the options would be the description.
         .about(format!("Serve {name}"))
         .bin_name(format!("taillight serve {name}"))
 }

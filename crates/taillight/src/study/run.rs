@@ -39,8 +39,8 @@ pub(crate) struct StudyRunArgs {
     /// Blocks to measure, such as those that an open claim still needs [default: those of quick, smoke or full].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
-    /// Begin no block that would end after this time; the first is always measured. Claims are judged by the blocks that
-    /// are there.
+    /// Begin no block that would end after this time; the first is always measured. Claims are judged by the measured
+    /// blocks.
     #[arg(long, value_name = "TIME")]
     budget: Option<Nanos>,
     /// Print what would be measured and how long it takes, and measure nothing.
@@ -193,7 +193,7 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
     })
 }
 
-/// Runs the measurement, or continues an interrupted one unless it is to be a `fresh` one, and reports its outcome.
+/// Runs the measurement, or continues an interrupted one unless `fresh`, and reports its outcome.
 fn measure(
     definition: &Definition,
     plan: &Plan,

@@ -21,7 +21,7 @@ const PORTS: usize = 5;
 /// The nice value of the highest priority. Source: `setpriority(2)`.
 const HIGHEST: i32 = -20;
 
-/// How the program says that nothing can be said.
+/// Texts of messages that a measurement has no answer.
 const UNKNOWN: [&str; 5] = [
     "not measurable on this host now",
     "no maximum throughput was found",
@@ -47,8 +47,9 @@ pub(crate) fn taillight(arguments: &[&str]) -> Command {
     command
 }
 
-/// As [`program`], before all others if this account may do that, for a server whose capacity is known. One that waits for a
-/// processor afterwards answers at once all that it owes, which can be more than it serves in a window.
+/// As [`program`], with priority over all other programs if this account may set it, for a server whose capacity is
+/// known. A server that waited for a processor answers its backlog at once, which can be more than it serves in a
+/// window.
 fn before_others(arguments: &[&str]) -> Command {
     let mut command = program(arguments);
     let raise = || {
@@ -123,8 +124,8 @@ pub(crate) fn is_not_measurable(output: &Output) -> bool {
     output.status.code() == Some(75)
 }
 
-/// Whether the host ended a run early, so that its result is partial: it kept the search from a maximum, or the generator had no
-/// processor.
+/// Whether the host ended a run early, so that its result is partial: the search found no maximum, or the generator had
+/// no processor.
 pub(crate) fn is_cut_short(output: &Output) -> bool {
     is_not_measurable(output) && text(output).contains("A partial result of ")
 }

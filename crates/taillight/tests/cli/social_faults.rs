@@ -68,9 +68,9 @@ const OPERATIONS: [&str; 9] = [
     "receive-chat",
     "live-feed",
 ];
-/// Where an operation may get no answer, the limit is short: one of a second would have a time-out of five.
+/// The limit if an operation may get no answer: short, since a limit of a second has a time-out of 5 s.
 const SHORT: &str = "300ms";
-/// Where each gets one, the limit is longer than a busy machine takes.
+/// The limit if each operation gets an answer: longer than a busy machine takes.
 const GENEROUS: &str = "6s";
 /// Eight users a second, of whom each does twelve operations a tenth of a second apart.
 const LOAD: [&str; 8] = ["--rate", "8", "--think-time", "100ms", "--operations", "12", "--warmup", "200ms"];
@@ -95,8 +95,7 @@ fn is_whole(address: &str) -> Result<(), String> {
     person.see("POST", "/ajax/wall", "body=still+here", 200, "{\"id\":")
 }
 
-/// The trial of a load in the midst of which `fault` is done, which lasts until the load is over; `None` if it was over
-/// before.
+/// The trial of a load during which `fault` begins, which lasts until the load's end; `None` if the load ended before.
 fn loaded(site: &Site, (window, limit): (&str, &str), fault: impl FnOnce()) -> Option<Trial> {
     let (begun, address) = (site.count("nginx", "requests"), site.address.as_str());
     let limits = OPERATIONS.map(|operation| format!("{operation}:{limit}")).join(",");
