@@ -161,7 +161,7 @@ fn not_offered(error: agent::Error) -> Error {
 fn part(task: &Task, workload: &Workload, share: usize, shares: usize) -> Spec {
     let mut spec = task.spec.clone();
     let share_of = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
-    // They act on the server's machine instead of the client's, or are applied before it starts.
+    // Knobs and probes act on the server's machine, and knobs of the client are applied before the generator starts.
     (spec.knobs, spec.client_knobs, spec.probes) = (Vec::new(), Vec::new(), ProbeSet::default());
     spec.target = Target { server: TargetName::External(task.servers().join(",")), ..Target::default() };
     let load = &mut spec.generator;

@@ -38,9 +38,9 @@ pub struct Task {
 }
 
 impl Task {
-    /// The whole of the load of `spec` on the servers of these names, each with its address, without further processes.
+    /// The whole load of `spec`, from this process alone, on the servers of these names, each with its address.
     ///
-    /// Errors: names of web servers that are no URLs, or names of caches that are none.
+    /// Errors: a name of a web server that is not a URL, or of a cache that is not valid.
     pub fn of(spec: Spec, servers: &[&str], addresses: Vec<Address>) -> Result<Task> {
         let name = |one: &str| one.strip_prefix(spec::UNIX).unwrap_or(one).parse();
         let (names, urls) = match spec.workload.is_http() {

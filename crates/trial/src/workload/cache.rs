@@ -151,7 +151,7 @@ fn recorded(asked: &Replay) -> Result<Option<Arc<replay::Replay>>> {
     Ok(Some(Arc::new(replay::Replay::new(Arc::new(requests), &selected(asked))?)))
 }
 
-/// How many times as fast as it was recorded a trace is replayed.
+/// The speed of a trace's replay, as a multiple of the recorded one.
 fn speed(replay: &replay::Replay, asked: &Replay, rate: Option<Rate>) -> f64 {
     rate.map_or(asked.speed.factor(), |rate| rate.rps() / replay.mean_rps())
 }
