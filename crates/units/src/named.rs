@@ -13,15 +13,15 @@ macro_rules! named {
         }
 
         impl $type {
-            /// All of them, in their order.
+            /// All values, in their order.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
 
-            /// As it is typed and recorded.
+            /// The name that is typed and recorded.
             pub fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),+ }
             }
 
-            /// The one of this name.
+            /// The value of this name.
             pub fn named(name: &str) -> Option<$type> {
                 $type::ALL.into_iter().find(|one| one.name() == name)
             }
