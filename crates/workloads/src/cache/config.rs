@@ -21,7 +21,7 @@ pub struct CacheConfig {
     /// The requests of a trace. They replace data set, popularity, mix and expiry; `key_size` and `value_size` are those
     /// of keys and values whose length the trace does not tell.
     pub replay: Option<Arc<Replay>>,
-    /// How many times as fast as it was recorded it is replayed, so that its items expire as many times as soon.
+    /// The speed of its replay, as a multiple of the recorded one; items expire sooner by this factor.
     pub replay_speed: f64,
     /// The user that each connection logs in as.
     pub login: Option<Login>,

@@ -23,7 +23,7 @@ pub use dialect::Dialect;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The first question to a server.
 const VERSION: &str = "version";
-/// The key of the first read, which is not expected to be there.
+/// The key of the first read; the server is expected to lack it.
 const PROBE: &[u8] = b"taillight:probe";
 /// The name of the request that stores, in messages.
 const SET: &str = "set";
@@ -91,7 +91,7 @@ impl ControlError {
         text.split_once("; ").map_or(text.clone(), |(fact, _)| fact.into())
     }
 
-    /// The error, if it is of the first read from a server.
+    /// The same error, for the first read from a server.
     fn of_read(self) -> ControlError {
         match self {
             ControlError::Garbage { server, asked, answer, .. } => {
@@ -415,7 +415,7 @@ impl Control {
         found.map_err(|answer| self.unexpected(asked, answer))
     }
 
-    /// Sends one request; returns until when its answer is awaited.
+    /// Sends one request; returns the deadline of its answer.
     fn request(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>),

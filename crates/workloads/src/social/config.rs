@@ -104,8 +104,8 @@ impl SocialConfig {
     pub fn check_users(&self, draw: &Draw, processes: u32, threads: u32) -> Result<(), ParseError> {
         let of_process = f64::from(threads.max(1));
         let threads = of_process * f64::from(processes.max(1));
-        // How many are logged in at once, on average, if all is answered at once. One think time lies between two operations: the
-        // login follows a new user, the logout the operations between.
+        // The mean number of users logged in, if every answer comes at once. One think time lies between two
+        // operations, from the creation of a user or the login to the logout.
         let thoughts = draw.middle() + 1.0 + draw.new_users();
         let mean = match self.population {
             Some(population) => f64::from(population),

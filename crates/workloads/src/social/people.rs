@@ -81,7 +81,7 @@ pub(super) fn page(people: &People, rng: &mut Rng) -> u32 {
     ((f64::from(people.users()) * drawn * drawn) as u32).min(people.users() - 1)
 }
 
-/// What appends the values of a user's requests.
+/// A function that appends the values of a user's requests.
 pub(super) fn values<'a>(known: &'a Known, session: &'a Session) -> impl Fn(Value, &mut Vec<u8>) + 'a {
     move |value, out| append(known, session, value, out)
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     impl Offline {
-        /// How many there are.
+        /// The number of users who are offline.
         pub(crate) fn len(&self) -> usize {
             self.users.len()
         }

@@ -13,7 +13,7 @@ pub struct VideoConfig {
     pub urls: Vec<Url>,
     /// The videos.
     pub library: Library,
-    /// The options; those that say which videos there are have made the library.
+    /// The options; the library was made from the options of videos.
     pub options: spec::workload::Video,
     /// Viewers who arrive per second, which determines how many are present when the load begins.
     pub viewers_per_s: f64,

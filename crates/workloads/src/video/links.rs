@@ -101,7 +101,7 @@ mod tests {
     }
 
     impl Links {
-        /// How many viewers have one.
+        /// The number of viewers with a link.
         pub(crate) fn viewers(&self) -> usize {
             self.taken.iter().map(|taken| usize::from(*taken)).sum()
         }
