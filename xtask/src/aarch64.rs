@@ -129,7 +129,7 @@ pub(crate) fn run_checks(words: &[&str]) -> Result<bool, String> {
     Ok(run(&mut tests))
 }
 
-/// The missing ones of the C compiler, the C library and the emulator: package, and name.
+/// The missing tools among the C compiler, the C library and the emulator: package, and name.
 fn absent() -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         (find(LINKER).is_some(), "gcc-aarch64-linux-gnu", LINKER),

@@ -214,7 +214,7 @@ impl Sum {
             Outcome::Failed(why) => {
                 println!("== {name}: FAILED after {took:.1} s: {why}");
                 self.failed.push(name);
-                // One that fails without a failed test, such as a build, counts as one.
+                // A step that fails without a failed test, such as a build, counts as one failure.
                 tally.failed = tally.failed.max(1);
             }
         }

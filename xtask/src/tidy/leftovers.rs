@@ -1,4 +1,5 @@
-//! No unfinished work in the tree: open work is an issue. Clippy finds the macros of it, and ignored tests without a reason.
+//! No unfinished work in the tree: open work is an issue. Clippy finds the macros for unfinished code, and ignored
+//! tests without a reason.
 
 use crate::finding::Finding;
 use crate::markdown::prose;

@@ -148,7 +148,7 @@ impl<'a> App<'a> {
         findings
     }
 
-    /// A service that names the folder of another.
+    /// Finds services whose code names the folder of another service.
     fn strangers(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let is_code = |file: &str| CODE.iter().any(|end| file.ends_with(end));
