@@ -116,9 +116,9 @@ impl KnobGuard {
         Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
 
-    /// Applies the knobs of `experiment`, for these servers.
+    /// The knobs of `experiment` for these servers, planned and not applied.
     ///
-    /// Errors: the host lacks it, or the engine is unavailable; nothing was changed.
+    /// Errors: the host lacks a knob, or the engine is unavailable.
     pub(super) fn here(
         experiment: &Spec,
         name: &str,
@@ -146,7 +146,7 @@ impl KnobGuard {
 
     /// The same of the machine on which `tuner` has its server.
     ///
-    /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
+    /// Errors: a name is not a knob, or that machine lacks or does not allow a knob; then no knob is changed.
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
         RequestedKnobs::read(&names(experiment))?;
         let device = experiment.target.device.clone();
