@@ -131,8 +131,10 @@ pub(crate) struct Core<R: Reactor> {
     doorbell: Doorbell<R::Waker>,
     /// By the reactor's slot.
     clients: Vec<Option<Box<Client>>>,
-    /// Connections that wait for room in a link.
+    /// Connections that wait for room in a link, or for the list of another one.
     waiting: VecDeque<Conn>,
+    /// The connection for which all threads make their parts of a [long](crate::replies::Finish::is_long) reply.
+    listing: Option<Conn>,
     /// Held connections whose replies have been sent; they continue in the next turn.
     ready: VecDeque<Conn>,
     /// Room that is being made for large values, one after the other.
@@ -217,6 +219,7 @@ impl<R: Reactor> Core<R> {
             doorbell,
             clients: Vec::new(),
             waiting: VecDeque::new(),
+            listing: None,
             ready: VecDeque::new(),
             claims: VecDeque::new(),
             answered: Vec::new(),
@@ -397,6 +400,9 @@ impl<R: Reactor> Core<R> {
             self.give_up_value(client.arriving);
             if client.wanted.is_some() {
                 self.give_up_claims(conn);
+            }
+            if self.listing == Some(conn) {
+                self.listing = None;
             }
             let has_part = client.frames.as_ref().is_some_and(|frames| frames.partial_heard().is_some());
             self.rounds.partial -= usize::from(has_part);

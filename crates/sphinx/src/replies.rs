@@ -26,7 +26,7 @@ pub(crate) struct Replies {
     first: u64,
     /// Bytes of complete replies that wait. Units: bytes.
     bytes: usize,
-    /// Bytes of the replies that are not lent. Units: bytes.
+    /// Bytes of the replies that are not lent, and of the parts of those that are gathered. Units: bytes.
     copied: usize,
     /// Slots that wait for another thread.
     waiting: usize,
@@ -92,6 +92,13 @@ pub(crate) enum Finish {
     Resp(resp::Finish),
 }
 
+impl Finish {
+    /// Whether the reply grows with the number of connections or of prefixes.
+    pub(crate) fn is_long(self) -> bool {
+        matches!(self, Finish::Connections | Finish::Detail | Finish::Resp(resp::Finish::Lines(_)))
+    }
+}
+
 impl Replies {
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -102,7 +109,7 @@ impl Replies {
         self.bytes
     }
 
-    /// Bytes of the replies that are not lent. Units: bytes.
+    /// Bytes of the replies that are not lent, and of the parts of those that are gathered. Units: bytes.
     pub(crate) fn copied(&self) -> usize {
         self.copied
     }
@@ -141,6 +148,7 @@ impl Replies {
 
     /// Keeps a place for a reply that all threads have a part in; returns its number.
     pub(crate) fn gather(&mut self, gathering: Gathering) -> u64 {
+        self.copied += gathering.lines.len();
         self.push(Slot::Gathering(Box::new(gathering)))
     }
 
@@ -192,7 +200,13 @@ impl Replies {
         gathering.stats += *part;
         gathering.lines.extend_from_slice(lines);
         gathering.left -= 1;
-        (gathering.left == 0).then_some(gathering)
+        self.copied += lines.len();
+        if gathering.left > 0 {
+            return None;
+        }
+        // From here on they are the caller's.
+        self.copied -= gathering.lines.len();
+        Some(gathering)
     }
 
     /// The length of the oldest reply, if it is made.
@@ -421,10 +435,13 @@ mod tests {
         let number =
             replies.gather(Gathering { left: 2, stats: one, lines, finish: Finish::Stats, echo: None });
         assert!(replies.add(number, &one, b"2 ").is_none());
+        assert_eq!(replies.copied(), 4, "its parts take memory");
         let whole = replies.add(number, &one, b"3").unwrap();
         assert_eq!((whole.stats.connections, whole.finish), (3, Finish::Stats));
         assert_eq!(whole.lines, b"1 2 3");
+        assert_eq!(replies.copied(), 0);
         replies.fill(number, b"done".to_vec(), None);
+        assert_eq!(replies.copied(), 4);
         let mut output = Vec::new();
         assert!(replies.release(&mut output, &mut Vec::new(), &mut Buffers::default(), usize::MAX));
         assert_eq!(output, b"done");

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::support::certificate::certificate;
 use crate::support::client::{Client, await_stat};
-use crate::support::{MODES, PATIENCE, sphinxd, sphinxd_with_tls};
+use crate::support::{MODES, PATIENCE, resident, sphinxd, sphinxd_with_tls};
 
 /// Long enough that no test reaches it: connections are closed only because others wait. Units: seconds.
 const NEVER: u64 = 10_000;
@@ -100,6 +100,47 @@ fn halves_of_requests_hold_up_no_whole_one() {
             }
             await_stat(&mut client, "connection_memory_kicks", |kicks| kicks > 0);
         }
+    }
+}
+
+/// Lists that every thread has a part in take no more memory than the budget, whoever reads none of them.
+#[test]
+fn lists_of_prefixes_that_nobody_reads_take_no_more_than_the_budget() {
+    const PREFIXES: usize = 4_000;
+    const READERS: usize = 20;
+    // Each list has half a MB, and all that are asked for more than this.
+    const MOST: u64 = 64 << 20;
+    for mode in MODES {
+        let args = format!(
+            "-t 2 -m 64 --eager-memory --connection-memory 8MiB {mode} -o reader_timeout={NEVER} --no-sampling"
+        );
+        let server = sphinxd(&args);
+        let mut client = Client::connect(server.address);
+        assert_eq!(client.ask("stats detail on"), "OK");
+        let prefix = "p".repeat(100);
+        (0..PREFIXES).for_each(|i| client.set(&format!("{prefix}{i}:k"), "v"));
+        let before = resident(&server);
+        let readers: Vec<TcpStream> = (0..READERS)
+            .map(|_| {
+                let mut stream = TcpStream::connect(server.address).unwrap();
+                set_socket_recv_buffer_size(&stream, 4096).unwrap();
+                stream.write_all(&b"stats detail dump\r\n".repeat(60)).unwrap();
+                stream
+            })
+            .collect();
+        let mut most = 0;
+        let mut look = |client: &mut Client| {
+            client.set("small", "v");
+            assert_eq!(client.get("small").as_deref(), Some(&b"v"[..]), "{args}");
+            most = most.max(resident(&server).saturating_sub(before));
+        };
+        (0..200).for_each(|_| look(&mut client));
+        await_stat(&mut client, "connection_memory_waits", |waits| waits > 0);
+        (0..200).for_each(|_| look(&mut client));
+        assert!(most <= MOST, "{args}: {most} B more than before");
+        drop(readers);
+        await_stat(&mut client, "curr_connections", |connections| connections == 1);
+        await_stat(&mut client, "connection_memory", |bytes| bytes == 0);
     }
 }
 

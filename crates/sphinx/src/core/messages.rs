@@ -177,8 +177,15 @@ impl<R: Reactor> Core<R> {
         finish: Finish,
         task: Task,
     ) -> Flow {
-        if !self.links.iter().flatten().all(|link| link.has_room()) {
+        let has_room = self.links.iter().flatten().all(|link| link.has_room());
+        // One after the other: how long it gets is known when the other threads have made their parts.
+        if !has_room || finish.is_long() && self.listing.is_some() {
             return self.wait_for_room(client);
+        }
+        if finish.is_long()
+            && let Some(flow) = self.put_off(client, budget::largest(self.common.config.item_max), true)
+        {
+            return flow;
         }
         let part = self.do_everywhere(reactor, self.number, task, &mut lines);
         if finish == Finish::Connections {
@@ -186,11 +193,15 @@ impl<R: Reactor> Core<R> {
             self.tell_connection(reactor, client, ASKING, &mut lines);
             self.tell_listeners(&mut lines);
         }
+        self.count_part(lines.len());
         let left = self.links.len() - 1;
         let echo = client.binary.as_ref().map(|binary| binary.echo);
         if left == 0 {
             let text = self.finished(finish, &part, &lines, echo);
             return self.answer(reactor, client, Reply::Wanted, &text);
+        }
+        if finish.is_long() {
+            self.listing = Some(client.conn);
         }
         let gathering = Gathering { left, stats: part, lines, finish, echo };
         let ticket = Ticket { conn: client.conn, reply: Some(client.replies.gather(gathering)) };
@@ -331,6 +342,10 @@ impl<R: Reactor> Core<R> {
                 self.account.release(answered);
             }
             self.take_answer(peer, answer);
+            // Each of the lists that were put together is work.
+            if self.is_turn_over() {
+                break;
+            }
         }
         true
     }
@@ -376,7 +391,11 @@ impl<R: Reactor> Core<R> {
                     .map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines), whole.echo));
                 self.buffers.give(buffer);
                 if let Some((finish, stats, lines, echo)) = whole {
+                    if finish.is_long() {
+                        self.listing = None;
+                    }
                     let text = self.finished(finish, &stats, &lines, echo);
+                    self.count_part(text.len());
                     client.replies.fill(number, text, None);
                 }
             }

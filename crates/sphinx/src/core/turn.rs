@@ -59,6 +59,12 @@ impl<R: Reactor> Core<R> {
         self.turn.step = self.stats.bytes_written.wrapping_sub(TURN);
     }
 
+    /// Counts bytes for a reply that every thread has a part in: they are work before they are a reply.
+    pub(super) fn count_part(&mut self, bytes: usize) {
+        self.turn.began = self.turn.began.wrapping_sub(bytes as u64);
+        self.turn.step = self.turn.step.wrapping_sub(bytes as u64);
+    }
+
     /// Whether the turn's replies are made. A reset of the counters in a turn ends it.
     #[inline]
     pub(super) fn is_turn_over(&self) -> bool {
