@@ -19,6 +19,7 @@ mod large_values;
 mod listing;
 mod memory;
 mod memory_limit;
+mod mixed;
 mod operation;
 mod programs;
 mod resp;
