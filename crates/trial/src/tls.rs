@@ -14,9 +14,13 @@ use workloads::cache::{Control, ControlError, Dialect, Stream, stream};
 
 use crate::workload::stranger;
 
-/// Locations of the system's trusted authorities: Debian, Fedora, Alpine.
-const AUTHORITIES: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+/// Locations of the system's trusted authorities: Debian, Fedora, openSUSE, Alpine.
+const AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 #[derive(Clone)]
 pub(crate) struct TlsClient {
