@@ -33,6 +33,7 @@ mod library;
 mod like;
 mod limits;
 mod npm;
+mod packages;
 mod parts;
 mod pin;
 mod plan;

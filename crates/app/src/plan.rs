@@ -10,7 +10,7 @@ use serde::Serialize;
 use units::{Bytes, CpuList};
 
 use crate::check::near;
-use crate::description::{App, Program, Service};
+use crate::description::{App, Service};
 use crate::elsewhere::{Addresses, Machines};
 use crate::program::VersionedProgram;
 use crate::running::TellStart;
@@ -203,45 +203,6 @@ impl Plan {
     pub(crate) fn find(&self, service: &Service) -> Result<VersionedProgram, Error> {
         let placement = self.placement(&service.name).expect("it has one for each");
         service.program.find(placement, &self.exe, &self.built)
-    }
-
-    /// Whether the programs of all services of this machine are there, before anything that takes long is done for them.
-    ///
-    /// Errors: the missing programs, with one command that installs all of them; or a program that no package has, with
-    /// a hint.
-    pub fn has_programs(&self) -> Result<(), Error> {
-        let mut missing = Vec::new();
-        for service in self.here() {
-            let placement = self.placement(&service.name).expect("it has one for each");
-            let Program { name, package, also, .. } = &service.program;
-            match (service.program.locate(placement, &self.exe, &self.built), package) {
-                (Ok(_), _) => {}
-                (Err(error), Some(package)) if !service.program.built => {
-                    missing.push((name, package, Some(error)));
-                }
-                (Err(error), _) => return Err(error),
-            }
-            if placement.binary.is_none() && placement.image.is_none() {
-                let missed = also.iter().filter(|one| one.is_missing(&self.shared));
-                missing.extend(missed.map(|one| (&one.file, &one.package, None)));
-            }
-        }
-        let (mut files, mut packages) = (Vec::<&str>::new(), Vec::<&str>::new());
-        for (file, package, _) in &missing {
-            files.push(file);
-            let new: Vec<&str> = package.split_whitespace().filter(|one| !packages.contains(one)).collect();
-            packages.extend(new);
-        }
-        match missing.len() {
-            0 => Ok(()),
-            1 if missing[0].2.is_some() => Err(missing.remove(0).2.expect("it was looked at")),
-            _ => Err(launch::Error::NotFound {
-                name: self.app.name.clone(),
-                program: files.join(", ").into(),
-                hint: format!("install all that is missing: `apt-get install {}`", packages.join(" ")),
-            }
-            .into()),
-        }
     }
 
     /// The placement of the service `name`.

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 
 use crate::check::{is_inside, known, unique};
+use crate::parts::Beside;
 use crate::{App, template};
 
 /// A part of an application that is not started as a service: a batch job, a folder of files, a page in a browser.
@@ -58,6 +59,9 @@ pub struct Build {
     /// Further arguments of the script.
     #[serde(default)]
     pub args: Vec<String>,
+    /// Programs and files that the script needs, with their packages.
+    #[serde(default)]
+    pub needs: Vec<Beside>,
     /// Whether it is made only by name: no started service needs it.
     #[serde(default)]
     pub apart: bool,
@@ -71,6 +75,9 @@ pub struct DataSet {
     pub program: String,
     /// The Debian packages of the program and its dependencies.
     pub package: Option<String>,
+    /// Programs and files that it needs, with their packages.
+    #[serde(default)]
+    pub needs: Vec<Beside>,
     /// The script in the description's folder; its argument is the output folder. Other files in the script's folder
     /// are part of it.
     pub script: String,

@@ -3,6 +3,7 @@
 mod analytics;
 pub(crate) mod build;
 mod data;
+mod doctor;
 mod down;
 mod fault;
 mod status;
@@ -30,6 +31,7 @@ pub(crate) struct MoviesArgs {
 
 #[derive(Subcommand, Debug)]
 enum MoviesCommand {
+    Doctor(doctor::DoctorArgs),
     Build(build::BuildArgs),
     Data(data::DataArgs),
     Up(Box<up::UpArgs>),
@@ -96,6 +98,7 @@ pub(crate) fn start(name: &str, port: Option<u16>, set: &[String]) -> Result<()>
 
 pub(crate) fn run(args: &MoviesArgs) -> Result<ExitCode> {
     match &args.what {
+        MoviesCommand::Doctor(args) => doctor::run(args),
         MoviesCommand::Build(args) => build::run(args),
         MoviesCommand::Data(args) => data::run(args).map(success),
         MoviesCommand::Up(args) => up::run(args).map(success),

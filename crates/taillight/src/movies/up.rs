@@ -19,10 +19,10 @@ use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use units::clock;
 
-use super::{Source, build, data, table};
+use super::{Source, build, data, doctor, table};
 use crate::INTERRUPTED;
 use crate::shown::Shown;
-use crate::terminal::{USUAL_WIDTH, say, size};
+use crate::terminal::{USUAL_WIDTH, say, size, tell};
 use crate::up::for_people;
 
 /// Start all services, in the order in which they call each other, and watch them until Ctrl-C.
@@ -90,7 +90,7 @@ fn runs_already(source: &Source, app: &App) -> anyhow::Error {
 /// Where the site's data are, and how long they last, in words.
 fn lasts(source: &Source, kept: &StateFile) -> String {
     let folder = kept.folder().join("databases");
-    format!("what is written stays in {} until `{} --fresh`", folder.display(), source.command("up"))
+    format!("changes stay in {} until `{} --fresh`", folder.display(), source.command("up"))
 }
 
 /// Starts this program once more in the background, and returns once the application is ready.
@@ -197,6 +197,9 @@ fn planned(args: &UpArgs, app: &Arc<App>, kept: &StateFile, interrupt: &Interrup
     plan.kept = Some(state);
     plan.check_kept()?;
     if args.built.is_empty() {
+        if let Some(command) = doctor::missing(&plan) {
+            tell(&format!("packages are missing, all of which `{command}` installs"));
+        }
         build::built(app, &app.built_folder(), &[], interrupt)?;
     } else {
         plan.built = args.built.iter().map(|folder| absolute("--built", folder)).collect::<Result<_>>()?;

@@ -19,6 +19,7 @@ title = "T"
 name = "python"
 languages = ["Python"]
 script = "build/python.sh"
+needs = [{ file = "/no/such", package = "one-package" }, { file = "/proc/self", package = "another" }]
 [[build]]
 name = "other"
 languages = ["Other"]
@@ -33,6 +34,7 @@ apart = true
 program = "sh"
 script = "data/make.sh"
 whole = "manifest"
+needs = [{ file = "no-such-program", package = "its-package one-package" }]
 [kind.service]
 account = "nobody"
 language = "Python"
@@ -163,6 +165,8 @@ fn services_are_built_started_shown_and_stopped() {
     let (code, said) = two.run(&["status"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("two does not run; start it by"), "{said}");
+    let (code, said) = two.run(&["doctor"]);
+    assert_eq!((code, said.as_str()), (Some(1), "apt-get install its-package one-package\n"));
     let (code, said) = two.run(&["build"]);
     assert_eq!(code, Some(1), "a toolchain is missing");
     assert!(!said.contains("building extra"), "it is made where it is named: {said}");
