@@ -39,7 +39,10 @@ impl Origin {
     pub(crate) fn must_be(&self, text: &str, service: &Service, kept: &Path) -> Result<(), Error> {
         let differs = match serde_json::from_str::<Origin>(text) {
             Err(_) => {
-                format!("an earlier Taillight kept them, and did not note of what; asked for is {}", self.of)
+                format!(
+                    "an earlier Taillight kept them without a note of their origin; this start wants {}",
+                    self.of
+                )
             }
             Ok(began) if began.instances != self.instances => {
                 format!(
@@ -55,7 +58,7 @@ impl Origin {
             Ok(began) if began.of == self.of => {
                 format!("they began with another {}, or belong to another account", began.of)
             }
-            Ok(began) => format!("they began with {}, and asked for is {}", began.of, self.of),
+            Ok(began) => format!("they began with {}, and this start wants {}", began.of, self.of),
         };
         Err(Error::Answer {
             service: service.name.clone(),
@@ -157,7 +160,7 @@ mod tests {
             );
         };
         let began = "they began with data set --users 10000 --movies 1000";
-        let asked = "asked for is data set --users 11 --movies 11 --seed 987654321";
+        let asked = "this start wants data set --users 11 --movies 11 --seed 987654321";
         check("data set --users 10000 --movies 1000", &[began, asked, "`up --fresh`"]);
         check("data set --users 11 --movies 11 --seed 987654321 --clips 4 --hash-cost 10", &[]);
         check("data set in /srv/movies", &[]);

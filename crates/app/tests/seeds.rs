@@ -219,11 +219,11 @@ fn data_that_are_gone_on_with_are_never_replaced() {
     goes_on();
     refused(
         &|plan| plan.people.as_mut().unwrap().users = 21,
-        "they began with 20 users of seed 1, size=7, and asked for is 21 users of seed 1, size=7",
+        "they began with 20 users of seed 1, size=7, and this start wants 21 users of seed 1, size=7",
     );
     refused(
         &|plan| plan.set(&["size=8"]).unwrap(),
-        "they began with 20 users of seed 1, size=7, and asked for is 20 users of seed 1, size=8",
+        "they began with 20 users of seed 1, size=7, and this start wants 20 users of seed 1, size=8",
     );
     refused(
         &|plan| plan.set(&["keeper.instances=2"]).unwrap(),
@@ -250,7 +250,7 @@ fn data_that_are_gone_on_with_are_never_replaced() {
     fs::write(&marker, "0123456789abcdef0123456789abcdef").unwrap();
     refused(
         &|_| (),
-        "an earlier Taillight kept them, and did not note of what; asked for is 20 users of seed 1, size=7",
+        "an earlier Taillight kept them without a note of their origin; this start wants 20 users of seed 1, size=7",
     );
     // A start that was killed while it copied.
     fs::remove_file(&marker).unwrap();
