@@ -276,7 +276,7 @@ fn judge(
             return Err(fault(session, FOREIGN, &format!(": status {status} leads to another server")));
         }
         Redirect::Astray(Stray::Broken) => {
-            let says = format!(": status {status} leads nowhere: its Location cannot be asked for");
+            let says = format!(": status {status} leads nowhere: its Location cannot be requested");
             return Err(fault(session, ASTRAY, &says));
         }
         Redirect::Here => {
@@ -288,7 +288,7 @@ fn judge(
         return Err(lost(session, counts, &format!("status {status}")));
     }
     if site.is_refused_by(status) && status != page.status {
-        let says = format!(": status {status}: its token, or what it asks for, is refused");
+        let says = format!(": status {status}: its token or the request itself is refused");
         return Err(fault(session, TOKEN, &says));
     }
     if status != page.status {
@@ -346,7 +346,7 @@ fn redirect(
 ) -> Result<Ahead, Fault> {
     let to = |session: &Session| String::from_utf8_lossy(&session.location).into_owned();
     if matches!(status, 307 | 308) && is_first && request.form.is_some() {
-        let says = format!(": status {status} has the form sent again to {}", to(session));
+        let says = format!(": status {status} wants the form again, at {}", to(session));
         return Err(fault(session, ASTRAY, &says));
     }
     let is_expected = match (&request.location, is_first) {
@@ -378,11 +378,11 @@ fn redirect(
 /// Checks that a page has the required texts.
 fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
     if page.json && !wire.json.is_whole() {
-        return Err(fault(session, JSON, ": its answer is no whole JSON"));
+        return Err(fault(session, JSON, ": its answer is not whole JSON"));
     }
     if let Some(place) = (0..page.has.len()).find(|place| wire.found & 1 << place == 0) {
         let text = String::from_utf8_lossy(page.has[place].text());
-        let says = format!(": the page is no {}: it lacks '{text}'", page.name);
+        let says = format!(": the page is not '{}': it lacks '{text}'", page.name);
         return Err(fault(session, WRONG, &says));
     }
     if let Some(shown) = session.shows.as_ref().filter(|shown| !shown.found) {
@@ -394,7 +394,7 @@ fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
         let is_good = wire.takes[place] == Take::Taken && is_plain(&session.fresh[usize::from(*value)]);
         if !is_good {
             let text = String::from_utf8_lossy(between.before());
-            let says = format!(": the page {} has nothing to take behind '{text}'", page.name);
+            let says = format!(": the page {} lacks a value behind '{text}'", page.name);
             return Err(fault(session, NOTHING, &says));
         }
     }
@@ -405,7 +405,7 @@ fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
 fn lost(session: &mut Session, counts: &mut Answers, how: &str) -> Fault {
     counts.lost += 1;
     session.is_logged_in = false;
-    fault(session, LOST, &format!(": {how}, as one who is not logged in"))
+    fault(session, LOST, &format!(": {how}, like a user who is not logged in"))
 }
 
 /// The fault of the answer to a request of a session, whose description `says` continues.

@@ -142,34 +142,35 @@ impl Request<'_> {
                 Ok(())
             }
             (Some(ByteRange { first, last }), 200, _) => {
-                let says =
-                    format!("came whole (status 200), and the bytes from {first} to {last} were asked for");
+                let says = format!("came whole (status 200) in place of the bytes from {first} to {last}");
                 Err(self.fault("whole file", &says))
             }
             (Some(asked), 206, Some(ContentRange::Part { first, last, complete: of })) => {
                 if (first, last) != (asked.first, asked.last) {
                     let says = format!(
-                        "came with the bytes from {first} to {last}, and those from {} to {} were asked for",
+                        "came with the bytes from {first} to {last} in place of the bytes from {} to {}",
                         asked.first, asked.last
                     );
                     return Err(self.fault("wrong range", &says));
                 }
                 match (of, complete) {
                     (Some(of), Some(complete)) if of != complete && self.verify != Verify::None => {
-                        let says = format!("is said to have {of} B in all, and has {complete}");
+                        let says = format!(
+                            "came from a file of {of} B by its Content-Range, which should be {complete} B"
+                        );
                         Err(self.fault("wrong length", &says))
                     }
                     _ => Ok(()),
                 }
             }
-            (Some(_), 206, _) => Err(self.fault("no range", "came as a part without saying which")),
+            (Some(_), 206, _) => Err(self.fault("no range", "came as a part without a Content-Range")),
             // All of it, as a part.
             (None, 206, Some(ContentRange::Part { first: 0, last, complete: Some(of) }))
                 if last + 1 == of =>
             {
                 Ok(())
             }
-            (None, 206, _) => Err(self.fault("unasked range", "came as a part, and the whole was asked for")),
+            (None, 206, _) => Err(self.fault("unasked range", "came as a part in place of the whole")),
             _ => Ok(()),
         }
     }

@@ -215,7 +215,7 @@ impl Judge {
         };
         let whole = pages.pages.length(job.page);
         if response.status == 206 && !self.may_be_part {
-            let says = "came as a part, and the whole was asked for";
+            let says = "came as a part in place of the whole";
             return Err(fault(pages, job, "unasked range", says));
         }
         if response.status == 206 {
@@ -223,11 +223,12 @@ impl Judge {
             return match response.range.map(|range| (range.length(), range.complete())) {
                 Some((Some(length), _)) if length != response.body => wrong_length(length),
                 Some((_, Some(complete))) if whole.is_some_and(|whole| whole != complete) => {
-                    let says = format!("is said to have {complete} B in all");
+                    let says =
+                        format!("came from a file of {complete} B by its Content-Range, which is wrong");
                     Err(fault(pages, job, "wrong length", &says))
                 }
                 Some(_) => Ok(()),
-                None => Err(fault(pages, job, "no range", "came as a part without saying which")),
+                None => Err(fault(pages, job, "no range", "came as a part without a Content-Range")),
             };
         }
         match whole {

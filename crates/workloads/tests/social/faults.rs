@@ -33,11 +33,11 @@ fn each_fault_is_counted_as_what_it_is() {
     check(Fault::Status(502), "84%", "status 502", "was answered with status 502 and not 200");
     check(Fault::Status(500), "0%", "status 500", "of user ");
     check(Fault::ErrorPage, "0%", "wrong page", "it lacks '<main id=");
-    check(Fault::ErrorPage, "84%", "truncated json", "no whole JSON");
+    check(Fault::ErrorPage, "84%", "truncated json", "not whole JSON");
     check(Fault::NoToken, "0%", "nothing to take", "behind '<meta name=\"csrf\" content=\"'");
     check(Fault::ForeignToken, "0%", "token refused", "status 403");
-    check(Fault::Truncated, "84%", "truncated json", "no whole JSON");
-    check(Fault::Lost, "84%", "session lost", "as one who is not logged in");
+    check(Fault::Truncated, "84%", "truncated json", "not whole JSON");
+    check(Fault::Lost, "84%", "session lost", "like a user who is not logged in");
     check(Fault::Lost, "0%", "session lost", "sent to /login");
     check(Fault::Loop, "84%", "redirect loop", "more than 5 redirects");
     check(Fault::Foreign, "84%", "foreign redirect", "leads to another server");

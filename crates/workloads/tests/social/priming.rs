@@ -56,7 +56,7 @@ fn what_goes_wrong_names_the_user_and_what_came() {
     };
     check(Fault::Status(404), "status 404: the data of user 4 was answered with status 404 and not 200");
     check(Fault::Status(503), "status 503");
-    check(Fault::ErrorPage, "wrong page: the data of user 4: the page is no primed: it lacks 'primed'");
+    check(Fault::ErrorPage, "wrong page: the data of user 4: the page is not 'primed': it lacks 'primed'");
     check(Fault::Lost, "session lost: the data of user 4: sent to /login");
     check(Fault::Foreign, "foreign redirect");
     check(Fault::Loop, "redirect loop");
