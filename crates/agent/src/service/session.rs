@@ -90,7 +90,7 @@ impl Session {
                     match order {
                         Ok(Some(ToAgent { order: Some(order) })) => self.order(order, received_ns, child).await?,
                         Ok(Some(ToAgent { order: None })) => {
-                            return Err("the coordinator asked for something that is not known here".into());
+                            return Err("the coordinator sent an order that this agent does not know".into());
                         }
                         Ok(None) => return Err("the coordinator closed it".into()),
                         Err(status) => return Err(format!("the connection broke: {}", status.message())),
@@ -217,7 +217,7 @@ impl Session {
     /// is sent later.
     async fn ask(&mut self, number: u64, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
         if self.asked.is_some() {
-            let busy = "it is busy with what it was asked for before";
+            let busy = "it is busy with an earlier order";
             return self.send(Event::answer(number, Err(busy.to_owned()))).await;
         }
         self.asked = Some((number, spawn_blocking(work)));
@@ -253,7 +253,7 @@ async fn answer_to(asked: &mut Option<(u64, JoinHandle<Said>)>) -> Event {
     match asked {
         Some((number, work)) => {
             let said =
-                work.await.unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into()));
+                work.await.unwrap_or_else(|_| Err("the agent itself failed at it; see its log".into()));
             Event::answer(*number, said)
         }
         None => std::future::pending().await,

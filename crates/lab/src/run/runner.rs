@@ -84,7 +84,7 @@ impl<'a> Runner<'a> {
                          the server too slow, for more."
                     ));
                     let what = format!("{left_out} of {blocks} blocks");
-                    self.record.leave_out(&what, "they did not fit in the time that was given");
+                    self.record.leave_out(&what, "they did not fit into the given time");
                 }
                 // The rest of the agenda are the steps after the blocks.
                 (0..left_out as usize * steps.len()).for_each(|_| self.track.agenda.next());

@@ -30,7 +30,7 @@ pub(super) fn line(line: &[u8], emit: &mut dyn FnMut(Seen)) -> Result<Line, Stri
             match command {
                 // Neither stores a value.
                 b"touch" | b"gat" => return Ok(Line::Skipped),
-                _ => Op::of_text(command).ok_or("its cmd is none of memcached's")?,
+                _ => Op::of_text(command).ok_or("its cmd is not a command of memcached")?,
             }
         }
         _ => return Ok(Line::Skipped),
