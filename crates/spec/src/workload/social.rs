@@ -261,7 +261,7 @@ impl Facts for Social {
         {
             let file = file.display();
             return Some(format!(
-                "--site {file}: agents know no files of this machine; use own, mediawiki or elgg"
+                "--site {file}: agents cannot read files of this machine; use own, mediawiki or elgg"
             ));
         }
         let (users, threads) = (generator.connections, generator.threads());

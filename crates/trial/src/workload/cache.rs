@@ -170,7 +170,7 @@ fn login(file: &Path) -> Result<Login> {
     let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read {}, the file of --auth-file", file.display()))?;
     Login::read(&text).with_context(|| {
-        format!("{}: the first line is no USER:PASSWORD, nor :PASSWORD for the default user", file.display())
+        format!("{}: the first line is not USER:PASSWORD, or :PASSWORD for the default user", file.display())
     })
 }
 

@@ -45,11 +45,11 @@ fn config(movies: &workload::Movies, spec: &Spec, mut urls: Vec<Url>) -> Result<
     }
     let config = MoviesConfig { url: urls.pop(), options: movies.clone(), seed: spec.seed };
     if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
-        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
+        bail!("{url}: requests to a site begin at its root; leave out the path {}", url.path);
     }
     if movies.catalogue.is_some() && !spec.generator.agents.agents.is_empty() {
         bail!(
-            "--catalogue: agents know no files of this machine; leave it out, and they ask the site for the titles"
+            "--catalogue: agents cannot read files of this machine; leave it out, and they ask the site for the titles"
         );
     }
     Ok(config)

@@ -39,7 +39,7 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
         config.check_users(&draw, 1, spec.generator.threads())?;
     }
     if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
-        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
+        bail!("{url}: requests to a site begin at its root; leave out the path {}", url.path);
     }
     Ok(config)
 }
