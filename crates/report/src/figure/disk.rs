@@ -8,9 +8,9 @@ use crate::number;
 /// Disk and page cache over time, from the probe `io`.
 pub(super) fn disk(panels: &[Panel]) -> Markup {
     let has = |panel: &&Panel| !slots(panel.trial).is_empty() && !panel.trial.windows.is_empty();
-    let bytes = "Bytes that the server read by calls, which sendfile does as well, and those of them that disks gave, per second. \
-                 Each panel has a scale of its own.";
-    let shares = "The share of what the server read that no disk was asked for, and of the processors' time that was idle \
+    let bytes = "Bytes that the server read by calls, sendfile included, and those of them that came from disks, per \
+                 second. Each panel has a scale of its own.";
+    let shares = "The share of the bytes read that the page cache held, and of the processors' time that was idle \
                   with something waiting for a disk.";
     html! {
         (tiles("Bytes read over time", bytes, panels.iter().filter(has), |panel, size| {

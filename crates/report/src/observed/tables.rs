@@ -259,7 +259,7 @@ pub(super) fn io(looked: &[Looked]) -> Markup {
         ("read by calls/s", |(_, io)| number::or_none(io.read_bytes_per_s, number::bytes)),
         ("from the page cache", |(_, io)| match (io.page_cache_hit_ratio, io.disk_read_bytes_per_s) {
             (Some(ratio), _) => number::percent_of_all(ratio),
-            (None, Some(0.0)) => "no disk was asked".into(),
+            (None, Some(0.0)) => "no disk reads".into(),
             (None, _) => number::NONE.into(),
         }),
         ("major faults/s", |(_, io)| number::three(io.major_faults_per_s)),

@@ -88,8 +88,8 @@ fn the_page_cache_is_told_where_no_disk_was_asked() {
         page(&[trial(0.5, Some(Probes { io: Some(io), ..Probes::default() }))])
     };
     assert!(cell(Some(0.95), Some(10.0)).contains("<td>95"));
-    assert!(cell(None, Some(0.0)).contains("<td>no disk was asked"));
-    assert!(!cell(None, None).contains("no disk was asked"));
+    assert!(cell(None, Some(0.0)).contains("<td>no disk reads"));
+    assert!(!cell(None, None).contains("no disk reads"));
 }
 
 #[test]
