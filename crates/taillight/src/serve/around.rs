@@ -117,7 +117,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     }
     make_data(name, options)?;
     let mut server = Server::start(name, options)?;
-    let lasts = "what is written is gone when this ends";
+    let lasts = "changes are lost when this command ends";
     let link = app.as_deref().and_then(|app| for_people(app, server.address(), lasts));
     let link = link.map_or_else(String::new, |link| format!("{link}\n"));
     say(&format!("{}\n{link}", ready(&server, app.as_deref())))?;
