@@ -98,7 +98,7 @@ impl<'a> App<'a> {
         for (line, part) in &self.parts {
             let name = part.name.as_str();
             if self.is_written(part) && !folders.contains(name) {
-                let problem = format!("'{name}' is written here, and there is no folder {services}{name}");
+                let problem = format!("'{name}' is written here, and its folder {services}{name} is missing");
                 findings.push(Finding::line(file, *line, problem, "write it, or leave `written` out"));
             }
         }
@@ -106,7 +106,7 @@ impl<'a> App<'a> {
             let is_part = self.parts.iter().any(|(_, part)| part.name == *folder);
             // Some folders hold code that services of a kind share; the description names these.
             if !is_part && !self.text.contains(&format!("services/{folder}/")) {
-                let problem = format!("{services}{folder} is no service of the registry");
+                let problem = format!("{services}{folder} is not a service of the registry");
                 findings.push(Finding::file(file, problem, "describe it there, or remove the folder"));
             }
         }
@@ -127,7 +127,7 @@ impl<'a> App<'a> {
         for (line, part) in &self.parts {
             let Some(interface) = part.interface.as_deref() else { continue };
             let problem = match interfaces.get(interface) {
-                None => Some(format!("interface '{interface}' is no service of {idl_file}")),
+                None => Some(format!("interface '{interface}' is not a service of {idl_file}")),
                 Some((_, methods)) if *methods != part.methods => Some(format!(
                     "methods {}; {idl_file} has {}",
                     part.methods.join(", "),
@@ -159,7 +159,7 @@ impl<'a> App<'a> {
                 let uses = |other: &&&str| **other != own && names_folder(line, other);
                 if let Some(other) = self.folders.iter().find(uses) {
                     let problem = format!("service '{own}' uses code of '{other}'");
-                    let remedy = "what both need is the chassis of their language";
+                    let remedy = "move shared code to the chassis of their language";
                     findings.push(Finding::line(file, at + 1, problem, remedy));
                 }
             }
@@ -272,7 +272,7 @@ service Plot extends Chassis {
             "\"readMany\", \"read\"",
             "app.toml:8: 'plot': methods readMany, read; apps/m/idl",
         );
-        check(0, "services/shared/a.j2", "a.j2", "apps/m/services/shared is no service of the registry");
+        check(0, "services/shared/a.j2", "a.j2", "apps/m/services/shared is not a service of the registry");
         check(
             1,
             "service Plot",
@@ -284,7 +284,7 @@ service Plot extends Chassis {
         check(2, "handler.h", "services/shared/x.h", "service 'plot' uses code of 'shared'");
         let two =
             found(&|files| files[0].1 = files[0].1.replace("interface = \"Plot\"", "interface = \"Plt\""));
-        assert!(two[0].contains("'plot': interface 'Plt' is no service of") && two.len() == 2, "{two:?}");
+        assert!(two[0].contains("'plot': interface 'Plt' is not a service of") && two.len() == 2, "{two:?}");
     }
 
     #[test]
