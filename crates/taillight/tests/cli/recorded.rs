@@ -1,11 +1,17 @@
 //! Traces of requests are made, described, compiled and replayed.
 
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
 
 use results::Trial;
 use serde_json::Value;
 
 use crate::cache::memcached;
+use crate::hostile_servers::server;
 use crate::run::{answers, counter, finish, refuses, taillight, text};
 
 /// Makes a trace of this format in a folder.
@@ -117,4 +123,93 @@ fn options_that_exclude_each_other_are_refused() {
     std::fs::write(folder.path().join("text"), "hello\n").unwrap();
     let text = folder.path().join("text").display().to_string();
     refuses(&mut taillight(&["trace", "info", &text]), 1, &["its format is not recognised"]);
+}
+
+/// A cache with room for a number of items of any size, which has a missing item from its first request on.
+struct Model {
+    room: usize,
+    /// Whether a request makes an item the newest; otherwise it keeps its place.
+    moves: bool,
+    places: HashMap<String, u64>,
+    order: BTreeMap<u64, String>,
+    requests: u64,
+}
+
+impl Model {
+    fn new(room: usize, moves: bool) -> Model {
+        Model { room, moves, places: HashMap::new(), order: BTreeMap::new(), requests: 0 }
+    }
+
+    /// Whether the item was there.
+    fn request(&mut self, key: &str) -> bool {
+        self.requests += 1;
+        let place = self.places.get(key).copied();
+        match place {
+            Some(place) if self.moves => drop(self.order.remove(&place)),
+            Some(_) => return true,
+            None if self.places.len() == self.room => {
+                let (_, oldest) = self.order.pop_first().unwrap();
+                self.places.remove(&oldest);
+            }
+            None => {}
+        }
+        self.places.insert(key.to_owned(), self.requests);
+        self.order.insert(self.requests, key.to_owned());
+        place.is_some()
+    }
+
+    /// Answers by memcached's protocol until the client leaves. Other keys than those of the trace are missing.
+    fn serve(model: &Mutex<Model>, stream: TcpStream) {
+        let mut writer = stream.try_clone().unwrap();
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else { return };
+            let answer = match line.trim_end().split_once(' ').unwrap_or((line.trim_end(), "")) {
+                ("get", key) if key.starts_with("t:") && model.lock().unwrap().request(key) => {
+                    format!("VALUE {key} 0 1\r\nv\r\nEND\r\n")
+                }
+                ("get", _) => "END\r\n".into(),
+                ("version", _) => "VERSION 1.6.18\r\n".into(),
+                ("stats", _) => "STAT curr_items 0\r\nEND\r\n".into(),
+                _ => "ERROR\r\n".into(),
+            };
+            if writer.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Prints the hit ratios of LRU and FIFO with room for a number of items.
+const SIMULATE: &str = "
+import sys, libcachesim
+for name in ('LRU', 'FIFO'):
+    fields = libcachesim.ReaderInitParam(ignore_obj_size=True)
+    reader = libcachesim.TraceReader(sys.argv[1], libcachesim.TraceType.ORACLE_GENERAL_TRACE, fields)
+    cache = getattr(libcachesim, name)(cache_size=int(sys.argv[2]), hashpower=20, consider_obj_metadata=False)
+    missed, _ = cache.process_trace(reader, 0, int(sys.argv[3]))
+    print(1 - missed)
+";
+
+#[test]
+fn hit_ratios_are_those_of_a_simulator_of_another_make() {
+    const ROOM: usize = 100;
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/simulator-python");
+    if !tools.join("packages").is_dir() {
+        return println!("skipped: libCacheSim is not here; `cargo xtask tools --all` installs it");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = make(folder.path(), "oracle-general", &[]);
+    let mut simulator = Command::new(tools.join("bin/python3"));
+    simulator.args(["-c", SIMULATE, &file, &ROOM.to_string(), "4000"]);
+    let output = simulator.env("PYTHONPATH", tools.join("packages")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let expected: Vec<f64> = printed.lines().map(|line| line.parse().unwrap()).collect();
+    for (moves, expected) in [true, false].into_iter().zip(expected) {
+        let model = Mutex::new(Model::new(ROOM, moves));
+        let address = server(move |stream, _| Model::serve(&model, stream));
+        let trial = replay(&address, &file, &["--on-miss", "nothing", "--key-prefix", "t:"]);
+        let (got, name) = (trial.counters["hit_ratio"], if moves { "LRU" } else { "FIFO" });
+        assert!(expected > 0.1 && (got - expected).abs() < 0.002, "{name}: {got} and not {expected}");
+    }
 }
