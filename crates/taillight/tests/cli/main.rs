@@ -12,6 +12,7 @@ mod confine;
 mod confined;
 #[path = "../../../launch/tests/servers/docker.rs"]
 mod docker;
+mod ends;
 mod explain;
 mod extremes;
 mod fileset;

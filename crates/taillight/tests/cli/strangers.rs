@@ -19,7 +19,7 @@ use crate::run::{Served, answers, finish, on_free_port, refuses, taillight, text
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts a program that listens on a port; `None`, with the reason printed, if it is not installed.
-fn started(
+pub(crate) fn started(
     program: &str,
     package: &str,
     arguments: impl Fn(u16) -> Vec<String>,
@@ -34,7 +34,7 @@ fn started(
 }
 
 /// NGINX that answers with `location`, over TLS with a certificate.
-fn nginx(folder: &Path, tls: Option<&[String; 2]>, location: &str) -> Option<(Process, String)> {
+pub(crate) fn nginx(folder: &Path, tls: Option<&[String; 2]>, location: &str) -> Option<(Process, String)> {
     started("nginx", "nginx", |port| {
         let (ssl, certificate) = match tls {
             Some([cert, key]) => (" ssl", format!("ssl_certificate {cert}; ssl_certificate_key {key};")),
