@@ -272,7 +272,7 @@ fn watched(plant: Plant, server: Server) -> Option<Observed> {
 /// Tries of an observation for which the kernel skipped events.
 const TRIES: usize = 10;
 
-/// Checks what `observe` sees, and what it sees once more if the kernel skipped events. It skips events while the
+/// Checks the observation of `observe`, and repeats it if the kernel skipped events. The kernel skips events while the
 /// program for the same events is running on a thread that has lost its processor. A request with a skipped event is
 /// attributed wrongly.
 fn checked(observe: impl Fn() -> Option<Observed>, check: impl Fn(&Observed) -> Result<(), String>) {
