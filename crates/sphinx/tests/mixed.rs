@@ -31,7 +31,8 @@ const WINDOWS: usize = 8;
 /// Seconds of all modes by default.
 const SECONDS: f64 = 16.0;
 
-/// A p99 of the second half: no more than this times that of the first, and this more, as other programs disturb both.
+/// The p99 of the second half may be this factor times the p99 of the first, plus this time, as other programs disturb
+/// both.
 const GROWTH: f64 = 3.0;
 const DISTURBANCE: f64 = 0.05;
 
