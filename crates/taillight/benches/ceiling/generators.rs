@@ -165,7 +165,7 @@ impl Generator for Memcaslap {
 /// It ends after a number of requests.
 struct RedisBenchmark;
 
-/// Requests of redis-benchmark for each second of the others: about what it sends in one.
+/// Requests of redis-benchmark for each second of the other generators: about its requests in a second.
 const REQUESTS_PER_SECOND: u32 = 100_000;
 
 impl Generator for RedisBenchmark {
