@@ -139,8 +139,8 @@ fn late_answers_time_out_and_no_request_is_lost() {
     assert!(timeouts >= 4 && completed + timeouts == intended, "{:?}", late.tally);
 }
 
-/// At 1000 requests a second, those of the first 30 ms of a stall of 50 ms wait for over 20 ms, and one or two that wait
-/// for the connections afterwards.
+/// At 1000 requests a second, the requests of the first 30 ms of a stall of 50 ms wait for over 20 ms; so do one or two
+/// that wait for the connections afterwards.
 #[test]
 fn known_times_are_measured_and_a_stall_is_seen_by_all_who_came_in_it() {
     let slower = |recording: &Recording, than: Nanos| {
