@@ -9,3 +9,4 @@ mod program;
 mod server;
 mod study;
 mod trials;
+mod zones;

@@ -74,6 +74,22 @@ impl Net {
         format!("{NETWORK}.{}.{}", self.subnet, host + 1)
     }
 
+    /// Gives a host and this machine link-local addresses on their link. Returns that of the host, and the name of this machine's end,
+    /// which is the zone of the address here; there it is `eth0`. `None`, with the reason printed, without IPv6.
+    pub(crate) fn link_local(&self, host: usize) -> Option<(String, &str)> {
+        let address = format!("fe80::{:x}", host + 1);
+        let (there, here) = (format!("{address}/64"), "fe80::fa/64");
+        let added = ip(&["-n", &self.hosts[host], "addr", "add", &there, "dev", "eth0", "nodad"])
+            .and_then(|_| ip(&["addr", "add", here, "dev", &self.bridge, "nodad"]));
+        match added {
+            Ok(_) => Some((address, self.bridge.as_str())),
+            Err(why) => {
+                println!("skipped: no link-local addresses here: {why}");
+                None
+            }
+        }
+    }
+
     /// The words before a command that is to run on a host.
     pub(crate) fn on(&self, host: usize) -> Vec<String> {
         ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
