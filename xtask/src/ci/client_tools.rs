@@ -111,7 +111,7 @@ fn python(to: &Path, wanted: &[(&str, &str, &str)]) {
     }
 }
 
-/// Copies the jars that a `pom.xml` names, and those that they need, unless those of the same file are there.
+/// Copies the jars that a `pom.xml` names, with their dependencies, unless the jars of the same file are there.
 fn maven(from: &Path, to: &Path) {
     const POM: &str = "pom.xml";
     const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
