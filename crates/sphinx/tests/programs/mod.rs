@@ -95,6 +95,9 @@ fn failure(check: &Check, pair: &Pair) -> Option<String> {
                 errors.join("\n")
             ));
         }
+        if check.succeeds && status != "0" {
+            return Err(format!("on {}, ended with {status}\n{}", server.name, errors.join("\n")));
+        }
         let masked = lines.iter().chain(&errors).map(|line| check.mask.apply(&server.unnamed(line)));
         Ok(masked.chain([format!("{}{status}", compare::EXIT)]).collect::<Vec<_>>())
     };

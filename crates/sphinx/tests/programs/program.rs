@@ -25,6 +25,8 @@ pub(crate) struct Check {
     pub(crate) order: Order,
     /// The output required of both, if known.
     pub(crate) expected: Option<&'static [&'static str]>,
+    /// Whether it must end with status 0 on both, so that no failure on both passes for agreement.
+    pub(crate) succeeds: bool,
     pub(crate) difference: Option<Difference>,
 }
 
@@ -68,7 +70,9 @@ impl Program {
 
     pub(crate) fn with(mut self, name: &'static str, step: Step) -> Program {
         let (mask, order) = (Mask::Numbers, Order::Same);
-        self.checks.push(Check { name, step, way: Way::Tcp, mask, order, expected: None, difference: None });
+        let (way, succeeds) = (Way::Tcp, false);
+        let check = Check { name, step, way, mask, order, expected: None, succeeds, difference: None };
+        self.checks.push(check);
         self
     }
 
@@ -85,6 +89,11 @@ impl Program {
     /// The last check must print these lines on both.
     pub(crate) fn prints(self, expected: &'static [&'static str]) -> Program {
         self.last(|check| (check.expected, check.mask) = (Some(expected), Mask::Nothing))
+    }
+
+    /// The last check must end with status 0 on both.
+    pub(crate) fn succeeds(self) -> Program {
+        self.last(|check| check.succeeds = true)
     }
 
     /// In the last check the first word of each line counts, and Sphinx may print more of them.

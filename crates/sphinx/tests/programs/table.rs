@@ -407,20 +407,24 @@ pub(crate) fn redis_py() -> Program {
     Program::new("redis-py", "5.2.1", CI, probe)
         .check(CACHE, "/usr/bin/python3 redis_py_client.py {host} {port}")
         .over(Way::Resp)
+        .succeeds()
         .check("in RESP3", "/usr/bin/python3 redis_py_client.py {host} {port} 3")
         .over(Way::Resp)
+        .succeeds()
 }
 
 pub(crate) fn node_redis() -> Program {
     Program::new("redis of npm", "4.7.0", NPM, Probe::Command(&["node", "-e", "require('redis')"]))
         .check(CACHE, "node node_redis_client.js {host} {port}")
         .over(Way::Resp)
+        .succeeds()
 }
 
 pub(crate) fn go_redis() -> Program {
     Program::new("go-redis", "9.5.1", CI, Probe::Call(probe::go_redis))
         .check(CACHE, "go_redis_client {host} {port}")
         .over(Way::Resp)
+        .succeeds()
 }
 
 pub(crate) fn jedis() -> Program {
