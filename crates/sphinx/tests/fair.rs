@@ -105,7 +105,7 @@ fn halves_of_requests_hold_up_no_whole_one() {
 
 /// Lists that every thread has a part in take no more memory than the budget, even if no client reads them.
 #[test]
-fn lists_of_prefixes_that_nobody_reads_take_no_more_than_the_budget() {
+fn lists_of_prefixes_that_are_not_read_take_no_more_than_the_budget() {
     const PREFIXES: usize = 4_000;
     const READERS: usize = 20;
     // Each list has half a MB, and all requested lists have more than this.
