@@ -5,7 +5,7 @@
 //! one trial's figures; [`Live`] has those of a run that lasts.
 //!
 //! Formats that need large libraries are behind features, all off: `parquet`, `push` (metrics to an HTTP address) and
-//! `otlp` (to an OpenTelemetry collector).
+//! `otlp` (to an OpenTelemetry collector, or by Prometheus' remote write).
 //!
 //! Try it: `cargo test -p export --all-features`.
 
@@ -20,6 +20,8 @@ mod otlp;
 mod parquet_file;
 #[cfg(feature = "push")]
 mod push;
+#[cfg(feature = "otlp")]
+mod remote_write;
 mod table;
 mod trials;
 mod windows;

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use crate::metrics::{Kind, Metrics, Point, Value};
+use crate::metrics::{Kind, Metric, Metrics, Value};
 
 /// The text's `Content-Type`.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,7 +23,7 @@ impl Metrics {
     fn text(&self, open: bool) -> String {
         let mut text = String::new();
         for family in &self.families {
-            let (name, suffix) = (&family.name, if family.kind == Kind::Counter { "_total" } else { "" });
+            let (name, suffix) = (&family.name, family.suffix());
             let kind = match family.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
@@ -36,42 +36,64 @@ impl Metrics {
                 let _ = writeln!(text, "# UNIT {name} {}", family.unit);
             }
             let _ = writeln!(text, "# HELP {name}{named} {}", escaped(family.help));
-            for point in &family.points {
-                point_text(&mut text, name, suffix, point);
+            for Series { name, labels, value } in family.series() {
+                let _ = writeln!(text, "{name}{} {value}", labels_text(&labels));
             }
         }
         text
     }
 }
 
-fn point_text(text: &mut String, name: &str, suffix: &str, point: &Point) {
-    let own = labels(&point.labels, None);
-    let _ = match &point.value {
-        Value::Number(value) => writeln!(text, "{name}{suffix}{own} {value}"),
-        Value::Summary { count, sum, quantiles } => {
-            for (quantile, value) in quantiles {
-                let labels = labels(&point.labels, Some(("quantile", quantile.to_string())));
-                let _ = writeln!(text, "{name}{labels} {value}");
-            }
-            writeln!(text, "{name}_count{own} {count}\n{name}_sum{own} {sum}")
-        }
-        Value::Histogram { buckets, above, sum } => {
-            let mut total = 0;
-            let bounds = buckets.iter().map(|(bound, count)| (bound.to_string(), count));
-            for (bound, count) in bounds.chain([("+Inf".to_owned(), above)]) {
-                total += count;
-                let labels = labels(&point.labels, Some(("le", bound)));
-                let _ = writeln!(text, "{name}_bucket{labels} {total}");
-            }
-            writeln!(text, "{name}_count{own} {total}\n{name}_sum{own} {sum}")
-        }
-    };
+/// A named number with its labels.
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) value: f64,
 }
 
-fn labels(labels: &[(String, String)], own: Option<(&str, String)>) -> String {
-    let own = own.map(|(name, value)| (name.to_owned(), value));
-    let all = labels.iter().cloned().chain(own);
-    let pairs: Vec<String> = all.map(|(name, value)| format!("{name}=\"{}\"", escaped(&value))).collect();
+impl Metric {
+    /// The end of a counter's name.
+    fn suffix(&self) -> &'static str {
+        if self.kind == Kind::Counter { "_total" } else { "" }
+    }
+
+    /// Its series: one of each number, several of each distribution.
+    pub(crate) fn series(&self) -> Vec<Series> {
+        let mut all = Vec::new();
+        for point in &self.points {
+            let mut add = |end: &str, own: Option<(&str, String)>, value: f64| {
+                let own = own.map(|(name, value)| (name.to_owned(), value));
+                let labels = point.labels.iter().cloned().chain(own).collect();
+                all.push(Series { name: format!("{}{end}", self.name), labels, value });
+            };
+            match &point.value {
+                Value::Number(value) => add(self.suffix(), None, *value),
+                Value::Summary { count, sum, quantiles } => {
+                    for (quantile, value) in quantiles {
+                        add("", Some(("quantile", quantile.to_string())), *value);
+                    }
+                    add("_count", None, *count as f64);
+                    add("_sum", None, *sum);
+                }
+                Value::Histogram { buckets, above, sum } => {
+                    let mut total: u64 = 0;
+                    let bounds = buckets.iter().map(|(bound, count)| (bound.to_string(), count));
+                    for (bound, count) in bounds.chain([("+Inf".to_owned(), above)]) {
+                        total += count;
+                        add("_bucket", Some(("le", bound)), total as f64);
+                    }
+                    add("_count", None, total as f64);
+                    add("_sum", None, *sum);
+                }
+            }
+        }
+        all
+    }
+}
+
+fn labels_text(labels: &[(String, String)]) -> String {
+    let pairs: Vec<String> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
 }
 

@@ -82,6 +82,65 @@ fn a_gateway_gets_the_text() {
     assert_eq!(String::from_utf8(body).unwrap(), metrics().openmetrics());
 }
 
+/// A request of remote write, as its specification has it.
+#[derive(Clone, PartialEq, Message)]
+struct WriteRequest {
+    #[prost(message, repeated, tag = "1")]
+    timeseries: Vec<TimeSeries>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TimeSeries {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<Label>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Sample>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(double, tag = "1")]
+    value: f64,
+    #[prost(int64, tag = "2")]
+    timestamp: i64,
+}
+
+#[test]
+fn a_receiver_of_remote_write_gets_every_series() {
+    let (address, thread) = receiver("204 No Content");
+    metrics().remote_write(&format!("{address}/api/v1/write"), 1_764_000_000_123).unwrap();
+    let (head, body) = thread.join().unwrap();
+    assert!(head.starts_with("POST /api/v1/write HTTP/1.1"), "{head}");
+    let head = head.to_lowercase();
+    for line in ["content-encoding: snappy", "x-prometheus-remote-write-version: 0.1.0"] {
+        assert!(head.contains(line), "{head}");
+    }
+    let mut rest = body.as_slice();
+    let length = prost::encoding::decode_varint(&mut rest).unwrap() as usize;
+    let (literal, bytes) = rest.split_at(5);
+    assert_eq!((literal[0], bytes.len()), (0xfc, length));
+    assert_eq!(literal[1..], (length as u32 - 1).to_le_bytes());
+    let series = WriteRequest::decode(bytes).unwrap().timeseries;
+    let text = metrics().prometheus();
+    assert_eq!(series.len(), text.lines().filter(|line| !line.starts_with('#')).count());
+    for TimeSeries { labels, samples } in &series {
+        assert!(labels.is_sorted_by(|a, b| a.name < b.name), "{labels:?}");
+        assert!(labels.iter().all(|label| !label.value.is_empty()), "{labels:?}");
+        assert_eq!((samples.len(), samples[0].timestamp), (1, 1_764_000_000_123));
+    }
+    let name = Label { name: "__name__".into(), value: "taillight_response_time_seconds_count".into() };
+    let count = series.iter().find(|series| series.labels[0] == name).unwrap();
+    assert_eq!(count.samples[0].value, 9.0);
+}
+
 #[test]
 fn a_push_that_fails_says_where_and_why() {
     let (address, thread) = receiver("503 Service Unavailable");

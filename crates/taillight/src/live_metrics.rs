@@ -1,5 +1,9 @@
-//! `--listen`: the figures of a run for Prometheus while it lasts.
+//! `--listen`, `--remote-write` and `--push-otlp`: the figures of a run for monitoring systems while it lasts.
 
+#[cfg(feature = "otlp")]
+mod push;
+
+use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,19 +15,27 @@ use sphinx::{Exporter, Format};
 
 use crate::terminal::tell;
 
-/// The figures so far, shared with the thread that answers scrapes.
+#[cfg(feature = "otlp")]
+pub(crate) use push::PushArgs;
+
+/// The figures so far, shared with the threads that answer scrapes and send them.
 ///
 /// The generator is another process, so a scrape does not delay it. Scrapes and the points of a trial take turns for as long as
 /// the text is written, which is well under a millisecond.
-pub(crate) struct LiveMetrics(Arc<Mutex<Live>>);
+#[derive(Default)]
+pub(crate) struct LiveMetrics {
+    live: Arc<Mutex<Live>>,
+    /// Sends the figures for the last time when it is dropped.
+    _at_end: Option<Box<dyn Any + Send>>,
+}
 
 /// Serves metrics on `address`, if there is one, to the end of the process.
 ///
 /// Errors: the address is taken, or does not belong to this machine.
 pub(crate) fn start(address: Option<SocketAddr>) -> Result<Option<LiveMetrics>> {
     let Some(address) = address else { return Ok(None) };
-    let metrics = LiveMetrics(Arc::default());
-    let live = Arc::clone(&metrics.0);
+    let metrics = LiveMetrics::default();
+    let live = Arc::clone(&metrics.live);
     let served = Exporter::bind(address)?.start(move |format| {
         let metrics = lock(&live).metrics();
         match format {
@@ -41,11 +53,11 @@ fn lock(live: &Mutex<Live>) -> MutexGuard<'_, Live> {
 
 impl LiveMetrics {
     pub(crate) fn add(&self, point: &LivePoint) {
-        lock(&self.0).add(point);
+        lock(&self.live).add(point);
     }
 
     pub(crate) fn event(&self, event: &Event<'_>, about: &Where) {
-        let mut live = lock(&self.0);
+        let mut live = lock(&self.live);
         match event {
             Event::Started(step) => live.at(Step {
                 of: [step.target.to_owned(), step.workload.to_owned()],
@@ -60,6 +72,6 @@ impl LiveMetrics {
 
     /// Requests without an answer, and arrivals due and not sent.
     pub(crate) fn outstanding(&self, in_flight: u64, backlog: u64) {
-        lock(&self.0).outstanding(in_flight, backlog);
+        lock(&self.live).outstanding(in_flight, backlog);
     }
 }

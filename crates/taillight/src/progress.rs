@@ -34,11 +34,17 @@ pub(crate) struct ProgressArgs {
     /// http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    #[cfg(feature = "otlp")]
+    #[command(flatten)]
+    push: live_metrics::PushArgs,
 }
 
 impl ProgressArgs {
     pub(crate) fn teller(&self) -> Result<Teller> {
-        Ok(Teller::new(!self.no_live, live_metrics::start(self.listen)?))
+        let metrics = live_metrics::start(self.listen)?;
+        #[cfg(feature = "otlp")]
+        let metrics = self.push.start(metrics)?;
+        Ok(Teller::new(!self.no_live, metrics))
     }
 }
 
