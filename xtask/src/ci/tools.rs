@@ -23,6 +23,7 @@ struct Packages {
     bpf: Vec<String>,
     movies: Vec<String>,
     python: Vec<String>,
+    packaging: Vec<String>,
 }
 
 static PACKAGES: LazyLock<Packages> =
@@ -95,6 +96,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     }
     let slow = install && tier == Tier::Slow;
     if slow {
+        install_packages(&absent_of(&PACKAGES.packaging));
         deploy_tools::prepare(Path::new(TOOLS));
         client_tools::prepare_simulator(Path::new(TOOLS));
         aarch64::prepare();
