@@ -73,6 +73,12 @@ fn by_name_and_by_address() {
 }
 
 #[test]
+fn sphinx_by_its_port_for_resp() {
+    let found = trial("sphinx-resp", &[]).found;
+    assert!(found.server_version.unwrap().contains(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn memcached_is_no_redis() {
     let Some((_server, address)) = crate::cache::memcached(&[]) else { return };
     let says = ["is a memcached-compatible cache", "leave out --protocol resp"];

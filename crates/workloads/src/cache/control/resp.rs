@@ -57,7 +57,7 @@ impl Control {
             }
         }
         let info = self.info(b"server")?;
-        let version = ["valkey_version", "dragonfly_version", "redis_version"]
+        let version = ["sphinx_version", "valkey_version", "dragonfly_version", "redis_version"]
             .into_iter()
             .find_map(|name| field(info.as_deref()?, name));
         if !cluster && info.as_deref().is_some_and(|info| field(info, "redis_mode") == Some("cluster")) {
