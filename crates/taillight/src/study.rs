@@ -31,7 +31,7 @@ enum Command {
     /// List the studies, the figures that they reproduce, and how long each takes here.
     List,
     Show(list::ShowArgs),
-    Run(run::StudyRunArgs),
+    Run(Box<run::StudyRunArgs>),
     /// Judge the claims of a result again, and print them with its figures; change nothing without --write.
     Check(check::CheckArgs),
     /// Compare two runs of a study: how many ratios of the second lie in the intervals of the first.

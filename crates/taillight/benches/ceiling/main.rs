@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use reactor::{allowed_cpus, pin_to};
 
-use generators::Taillight;
+use generators::{Protocol, Taillight};
 use run::{Generator, Run};
 use server::Server;
 use spread::Spread;
