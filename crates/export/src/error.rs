@@ -6,8 +6,4 @@ use thiserror::Error;
 pub enum Error {
     #[error("cannot write the table as Parquet: {0}")]
     Parquet(String),
-    #[error(
-        "cannot push metrics to {address}: {problem}; give the address of a receiver that listens, as http://HOST:PORT"
-    )]
-    Push { address: String, problem: String },
 }

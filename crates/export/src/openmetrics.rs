@@ -45,10 +45,14 @@ impl Metrics {
 }
 
 /// A named number with its labels.
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) labels: Vec<(String, String)>,
-    pub(crate) value: f64,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// With the suffix of its part of a distribution.
+    pub name: String,
+    /// Names and values, in order.
+    pub labels: Vec<(String, String)>,
+    /// The number.
+    pub value: f64,
 }
 
 impl Metric {
@@ -58,7 +62,7 @@ impl Metric {
     }
 
     /// Its series: one of each number, several of each distribution.
-    pub(crate) fn series(&self) -> Vec<Series> {
+    pub fn series(&self) -> Vec<Series> {
         let mut all = Vec::new();
         for point in &self.points {
             let mut add = |end: &str, own: Option<(&str, String)>, value: f64| {

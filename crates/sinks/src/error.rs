@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why traces were not sent, or did not all reach the sink.
+/// Why traces or metrics were not sent, or traces did not all reach the sink.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -21,6 +21,10 @@ pub enum Error {
          keep only so many or for so long, or share its storage with others: look at its settings, then send all again"
     )]
     Differs { sink: String, sent: u64, held: u64, traces: u64, first: String },
+    #[error(
+        "cannot push metrics to {address}: {problem}; give the address of a receiver that listens, as http://HOST:PORT"
+    )]
+    Push { address: String, problem: String },
     #[error("stopped before all was sent; what was sent stays, and sending again adds nothing twice")]
     Stopped,
 }

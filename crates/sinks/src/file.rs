@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::Error;
-use crate::export::Sink;
 use crate::otlp::Request;
+use crate::sending::Sink;
 use crate::trace::{Trace, hex};
 
 /// A new file, which gets its name once it is complete.

@@ -1,13 +1,18 @@
-//! Traces in the JSON form of OpenTelemetry's protocol, which receivers take over HTTP and files hold line by line.
+//! Traces and metrics in the JSON form of OpenTelemetry's protocol, which receivers take over HTTP and files hold line
+//! by line.
 //!
 //! Source: opentelemetry-proto 1.x, `trace/v1/trace.proto`, and the specification of OTLP, "JSON Protobuf Encoding":
 //! names in camelCase, identities in hexadecimal digits, 64-bit numbers as text.
+
+mod metrics;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::trace::{End, Role, Trace, hex};
+
+pub(crate) use metrics::metrics_json;
 
 /// Kinds of spans and codes of their status. Source: `Span.SpanKind` and `Status.StatusCode`.
 const INTERNAL: u8 = 1;
@@ -93,6 +98,12 @@ enum Value {
     Flag(bool),
 }
 
+impl Scope {
+    fn taillight() -> Scope {
+        Scope { name: "taillight".into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
 impl Request {
     /// The request for `traces`, with the spans of each service instance grouped.
     pub(crate) fn of(traces: &[Trace]) -> Request {
@@ -107,10 +118,9 @@ impl Request {
                 text("service.name", service),
                 text("service.instance.id", &format!("{service}-{instance}")),
             ];
-            let scope = Scope { name: "taillight".into(), version: env!("CARGO_PKG_VERSION").into() };
             ResourceSpans {
                 resource: Resource { attributes },
-                scope_spans: vec![ScopeSpans { scope, spans }],
+                scope_spans: vec![ScopeSpans { scope: Scope::taillight(), spans }],
             }
         };
         Request { resource_spans: by_instance.into_iter().map(of_instance).collect() }

@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use crate::Error;
 use crate::destination::{Destination, Host};
-use crate::export::Sink;
 use crate::http::Http;
 use crate::otlp::Request;
 use crate::patience::{Failure, Patience};
+use crate::sending::Sink;
 use crate::trace::{Trace, hex};
 
 /// The path of requests to take traces. Source: the specification of OTLP, "OTLP/HTTP Request".

@@ -1,9 +1,7 @@
 //! `--listen`, `--remote-write` and `--push-otlp`: the figures of a run for monitoring systems while it lasts.
 
-#[cfg(feature = "otlp")]
 mod push;
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +13,6 @@ use sphinx::{Exporter, Format};
 
 use crate::terminal::tell;
 
-#[cfg(feature = "otlp")]
 pub(crate) use push::PushArgs;
 
 /// The figures so far, shared with the threads that answer scrapes and send them.
@@ -25,8 +22,7 @@ pub(crate) use push::PushArgs;
 #[derive(Default)]
 pub(crate) struct LiveMetrics {
     live: Arc<Mutex<Live>>,
-    /// Sends the figures for the last time when it is dropped.
-    _at_end: Option<Box<dyn Any + Send>>,
+    _at_end: Option<push::AtEnd>,
 }
 
 /// Serves metrics on `address`, if there is one, to the end of the process.

@@ -18,12 +18,10 @@ pub(crate) struct OutputArgs {
     #[cfg(feature = "parquet")]
     #[arg(long)]
     parquet: bool,
-    /// Write the last trial's figures as OpenMetrics text to a file, or push them to an http:// address (a build with
-    /// the feature push).
+    /// Write the last trial's figures as OpenMetrics text to a file, or push them to an http:// address.
     #[arg(long, value_name = "FILE|URL")]
     openmetrics: Option<String>,
     /// Push the last trial's figures to an OpenTelemetry collector's HTTP address, such as http://127.0.0.1:4318.
-    #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
 }
@@ -31,15 +29,9 @@ pub(crate) struct OutputArgs {
 impl OutputArgs {
     /// Whether it can be written or sent, as far as this is known before the measurement.
     pub(crate) fn check(&self) -> Result<()> {
-        let Some(to) = &self.openmetrics else { return Ok(()) };
-        if is_address(to) {
-            anyhow::ensure!(
-                cfg!(feature = "push"),
-                "--openmetrics {to}: this build cannot push; build it with --features push, or give a file"
-            );
-        } else if let Some(folder) =
-            Path::new(to).parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
-        {
+        let Some(to) = self.openmetrics.as_ref().filter(|to| !is_address(to)) else { return Ok(()) };
+        let folder = Path::new(to).parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             anyhow::bail!(
                 "--openmetrics {to}: there is no folder {}; make it, or give another file",
                 folder.display()
@@ -63,19 +55,17 @@ impl OutputArgs {
         if let Some(to) = &self.openmetrics {
             openmetrics(&metrics, to)?;
         }
-        #[cfg(feature = "otlp")]
         if let Some(to) = &self.otlp {
             let (from, until) = span(experiment);
-            metrics.push_otlp(to, from, until)?;
+            sinks::push_otlp(&metrics, to, from, until)?;
         }
         Ok(())
     }
 }
 
 fn openmetrics(metrics: &Metrics, to: &str) -> Result<()> {
-    #[cfg(feature = "push")]
     if is_address(to) {
-        return Ok(metrics.push_openmetrics(to)?);
+        return Ok(sinks::push_openmetrics(metrics, to)?);
     }
     fs::write(Path::new(to), metrics.openmetrics())
         .with_context(|| format!("cannot write {to}; choose a file in a folder that you may write to"))
@@ -87,7 +77,6 @@ fn is_address(to: &str) -> bool {
 }
 
 /// From the start of the experiment to now, in ns since the Unix epoch.
-#[cfg(feature = "otlp")]
 fn span(experiment: &Experiment) -> (u64, u64) {
     let now = u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0);
     let from = experiment.created.parse::<jiff::Timestamp>().ok();

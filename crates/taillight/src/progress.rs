@@ -34,16 +34,13 @@ pub(crate) struct ProgressArgs {
     /// http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    #[cfg(feature = "otlp")]
     #[command(flatten)]
     push: live_metrics::PushArgs,
 }
 
 impl ProgressArgs {
     pub(crate) fn teller(&self) -> Result<Teller> {
-        let metrics = live_metrics::start(self.listen)?;
-        #[cfg(feature = "otlp")]
-        let metrics = self.push.start(metrics)?;
+        let metrics = self.push.start(live_metrics::start(self.listen)?)?;
         Ok(Teller::new(!self.no_live, metrics))
     }
 }

@@ -213,11 +213,11 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             "clippy of a default build and of benchmarks",
             "clippy --workspace --all-targets --locked -- -D warnings",
         ),
-        // Features that are off by default are compiled only here: parquet, OTLP.
+        // A feature that is off by default is compiled only here: parquet.
         cargo(
             Slow,
             "clippy of formats",
-            "clippy -p export -p taillight --features export/parquet,export/otlp,taillight/parquet,taillight/otlp --all-targets --locked -- -D warnings",
+            "clippy -p export -p taillight --features export/parquet,taillight/parquet --all-targets --locked -- -D warnings",
         ),
         tests(Slow, "tests of formats", "-p export --all-features"),
         // With the features of a default build, whose messages about stages differ.

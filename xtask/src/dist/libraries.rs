@@ -11,7 +11,7 @@ use super::files::sha256;
 use crate::metadata::of_cargo;
 
 /// The features of the programs of a release: all formats that results can be exported to.
-pub(super) const FEATURES: &str = "taillight/parquet,taillight/push,taillight/otlp";
+pub(super) const FEATURES: &str = "taillight/parquet";
 /// The packages of the programs.
 pub(super) const PACKAGES: [&str; 2] = ["taillight", "sphinx"];
 

@@ -48,26 +48,26 @@ impl PushArgs {
         };
         thread::Builder::new().name("push".into()).spawn(repeat).context("cannot start a thread")?;
         let (to, live) = (self.clone(), Arc::clone(&metrics.live));
-        metrics._at_end = Some(Box::new(AtEnd { to, live, started, _over: over }));
+        metrics._at_end = Some(AtEnd { to, live, started, _over: over });
         Ok(Some(metrics))
     }
 
     /// Errors: a receiver cannot be reached, or refuses.
-    fn send(&self, live: &Mutex<Live>, started: Timestamp) -> Result<(), export::Error> {
+    fn send(&self, live: &Mutex<Live>, started: Timestamp) -> Result<(), sinks::Error> {
         let (metrics, now) = (lock(live).metrics(), Timestamp::now());
         if let Some(address) = &self.remote_write {
-            metrics.remote_write(address, now.as_millisecond())?;
+            sinks::remote_write(&metrics, address, now.as_millisecond())?;
         }
         if let Some(address) = &self.push_otlp {
             let nanos = |time: Timestamp| u64::try_from(time.as_nanosecond()).unwrap_or(0);
-            metrics.push_otlp(address, nanos(started), nanos(now))?;
+            sinks::push_otlp(&metrics, address, nanos(started), nanos(now))?;
         }
         Ok(())
     }
 }
 
 /// Dropped when the run is over: ends the thread, and sends the figures for the last time.
-struct AtEnd {
+pub(super) struct AtEnd {
     to: PushArgs,
     live: Arc<Mutex<Live>>,
     started: Timestamp,

@@ -1,9 +1,9 @@
+use export::{Metric, Metrics, Series};
 use prost::Message;
 use prost::encoding::encode_varint;
 
-use crate::openmetrics::Series;
+use crate::Error;
 use crate::push::{agent, failed};
-use crate::{Error, Metric, Metrics};
 
 /// A request. Source: Prometheus Remote-Write 1.0.
 #[derive(Clone, PartialEq, Message)]
@@ -36,21 +36,19 @@ struct Sample {
     at_ms: i64,
 }
 
-impl Metrics {
-    /// Sends the metrics to a receiver of Prometheus' remote write, such as `http://localhost:9090/api/v1/write`.
-    ///
-    /// Units: `at_ms` in milliseconds since the Unix epoch: the moment of the figures.
-    /// Errors: an address that is not plain HTTP, a receiver that cannot be reached within 10 s or refuses.
-    pub fn remote_write(&self, address: &str, at_ms: i64) -> Result<(), Error> {
-        let series = self.families.iter().flat_map(Metric::series).map(|series| timed(series, at_ms));
-        let body = WriteRequest { series: series.collect() }.encode_to_vec();
-        let request = agent()
-            .post(address)
-            .header("Content-Type", "application/x-protobuf")
-            .header("Content-Encoding", "snappy")
-            .header("X-Prometheus-Remote-Write-Version", "0.1.0");
-        request.send(snappy(&body)).map(drop).map_err(|error| failed(address, &error))
-    }
+/// Sends the metrics to a receiver of Prometheus' remote write, such as `http://localhost:9090/api/v1/write`.
+///
+/// Units: `at_ms` in milliseconds since the Unix epoch: the moment of the figures.
+/// Errors: an address that is not plain HTTP, a receiver that cannot be reached within 10 s or refuses.
+pub fn remote_write(metrics: &Metrics, address: &str, at_ms: i64) -> Result<(), Error> {
+    let series = metrics.families.iter().flat_map(Metric::series).map(|series| timed(series, at_ms));
+    let body = WriteRequest { series: series.collect() }.encode_to_vec();
+    let request = agent()
+        .post(address)
+        .header("Content-Type", "application/x-protobuf")
+        .header("Content-Encoding", "snappy")
+        .header("X-Prometheus-Remote-Write-Version", "0.1.0");
+    request.send(snappy(&body)).map(drop).map_err(|error| failed(address, &error))
 }
 
 fn timed(series: Series, at_ms: i64) -> TimeSeries {

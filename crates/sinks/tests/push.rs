@@ -1,17 +1,14 @@
 //! Metrics sent to a receiver in this process, on a free port.
 
-#![cfg(feature = "otlp")]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use export::Metrics;
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use prost::Message;
 use results::{LatencySummary, Trial};
+use serde_json::Value;
 
 /// A request that never comes would else hang the test.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,28 +51,30 @@ fn metrics() -> Metrics {
 #[test]
 fn a_collector_gets_every_metric() {
     let (address, thread) = receiver("200 OK");
-    metrics().push_otlp(&address, 5, 7).unwrap();
+    sinks::push_otlp(&metrics(), &address, 5, 7).unwrap();
     let (head, body) = thread.join().unwrap();
     assert!(head.starts_with("POST /v1/metrics HTTP/1.1"), "{head}");
-    assert!(head.to_lowercase().contains("content-type: application/x-protobuf"), "{head}");
-    let request = ExportMetricsServiceRequest::decode(body.as_slice()).unwrap();
-    let families = &request.resource_metrics[0].scope_metrics[0].metrics;
+    assert!(head.to_lowercase().contains("content-type: application/json"), "{head}");
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    let families = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
     assert_eq!(families.len(), metrics().families.len());
-    let data = |name: &str| families.iter().find(|family| family.name == name).unwrap().data.clone().unwrap();
-    let Data::Sum(sum) = data("taillight_requests") else { panic!("no counter") };
-    assert!(sum.is_monotonic);
-    let point = &sum.data_points[0];
-    assert_eq!((point.start_time_unix_nano, point.time_unix_nano, point.attributes.len()), (5, 7, 5));
-    let Data::Summary(times) = data("taillight_response_time_seconds") else { panic!("no summary") };
-    let times = &times.data_points[0];
-    assert_eq!((times.count, times.sum, times.quantile_values[0].value), (9, 18.0, 1.0));
-    let Data::Gauge(_) = data("taillight_offered_requests_per_second") else { panic!("no gauge") };
+    let family = |name: &str| families.iter().find(|family| family["name"] == name).unwrap();
+    let sum = &family("taillight_requests")["sum"];
+    assert_eq!(sum["isMonotonic"], true);
+    let point = &sum["dataPoints"][0];
+    // 64-bit numbers are text.
+    assert!(point["startTimeUnixNano"] == "5" && point["timeUnixNano"] == "7", "{point}");
+    assert_eq!(point["attributes"].as_array().map(Vec::len), Some(5));
+    let times = &family("taillight_response_time_seconds")["summary"]["dataPoints"][0];
+    assert!(times["count"] == "9" && times["sum"] == 18.0, "{times}");
+    assert_eq!(times["quantileValues"][0]["value"], 1.0);
+    assert!(family("taillight_offered_requests_per_second")["gauge"].is_object());
 }
 
 #[test]
 fn a_gateway_gets_the_text() {
     let (address, thread) = receiver("202 Accepted");
-    metrics().push_openmetrics(&format!("{address}/metrics/job/taillight")).unwrap();
+    sinks::push_openmetrics(&metrics(), &format!("{address}/metrics/job/taillight")).unwrap();
     let (head, body) = thread.join().unwrap();
     assert!(head.starts_with("PUT /metrics/job/taillight HTTP/1.1"), "{head}");
     assert!(head.contains("application/openmetrics-text"), "{head}");
@@ -116,7 +115,7 @@ struct Sample {
 #[test]
 fn a_receiver_of_remote_write_gets_every_series() {
     let (address, thread) = receiver("204 No Content");
-    metrics().remote_write(&format!("{address}/api/v1/write"), 1_764_000_000_123).unwrap();
+    sinks::remote_write(&metrics(), &format!("{address}/api/v1/write"), 1_764_000_000_123).unwrap();
     let (head, body) = thread.join().unwrap();
     assert!(head.starts_with("POST /api/v1/write HTTP/1.1"), "{head}");
     let head = head.to_lowercase();
@@ -144,10 +143,10 @@ fn a_receiver_of_remote_write_gets_every_series() {
 #[test]
 fn a_push_that_fails_says_where_and_why() {
     let (address, thread) = receiver("503 Service Unavailable");
-    let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
+    let error = sinks::push_otlp(&metrics(), &address, 0, 1).unwrap_err().to_string();
     assert!(error.contains(&address) && error.contains("503"), "{error}");
     thread.join().unwrap();
     // The port is closed by now.
-    let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
+    let error = sinks::push_otlp(&metrics(), &address, 0, 1).unwrap_err().to_string();
     assert!(error.contains("cannot push metrics to") && error.contains("http://HOST:PORT"), "{error}");
 }
