@@ -2,7 +2,7 @@
 //!
 //! Try it: `cargo test -p proto-http --test corpus`.
 
-use proto_http::{Asked, Defect, Head, Parse, Response, ResponseParser, Sink, server};
+use proto_http::{Asked, Defect, Head, Response, ResponseParse, ResponseParser, Sink, server};
 
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
 const LENGTH_MAX: usize = 4096;
@@ -49,7 +49,7 @@ pub(crate) fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
     let (mut start, mut end) = (0, 0);
     loop {
         match parser.parse(asked, &bytes[start..end], &mut kept) {
-            Parse::NeedMore { consumed } => {
+            ResponseParse::NeedMore { consumed } => {
                 start += consumed;
                 if end == bytes.len() {
                     let body = std::mem::take(&mut kept.body);
@@ -58,14 +58,14 @@ pub(crate) fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
                 }
                 end = (end + step.max(1)).min(bytes.len());
             }
-            Parse::Done { consumed, response } => {
+            ResponseParse::Done { consumed, response } => {
                 assert!(consumed > 0 || start > 0, "an answer takes bytes");
                 start += consumed;
                 let Kept { head, body } = std::mem::take(&mut kept);
                 assert_eq!(response.body, body.len() as u64);
                 seen.answers.push((response, head, body));
             }
-            Parse::Malformed(defect) => {
+            ResponseParse::Malformed(defect) => {
                 seen.defect = Some(defect);
                 return seen;
             }
@@ -89,11 +89,11 @@ pub(crate) fn http_responses(bytes: &[u8]) {
 /// Reads requests; a prefix of a whole one is never another.
 pub(crate) fn http_requests(bytes: &[u8]) {
     let mut rest = &bytes[..bytes.len().min(LENGTH_MAX)];
-    while let server::Parse::Done { consumed, request } = server::request(rest) {
+    while let server::RequestParse::Done { consumed, request } = server::request(rest) {
         assert!(consumed > 0 && consumed <= rest.len());
         assert!(!request.method.is_empty() && !request.target.is_empty());
         for cut in 0..consumed {
-            assert_eq!(server::request(&rest[..cut]), server::Parse::NeedMore, "cut at {cut}");
+            assert_eq!(server::request(&rest[..cut]), server::RequestParse::NeedMore, "cut at {cut}");
         }
         rest = &rest[consumed..];
     }

@@ -29,7 +29,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
     let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
     loop {
         match parser.parse(&bytes[start..end]) {
-            server::Parse::NeedMore { at_least } => {
+            server::RequestParse::NeedMore { at_least } => {
                 assert!(at_least > 0);
                 assert_eq!(parser.needed(), end - start + at_least);
                 if end == bytes.len() {
@@ -37,11 +37,11 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
                 }
                 end = (end + step).min(bytes.len());
             }
-            server::Parse::Skipped { consumed } => {
+            server::RequestParse::Skipped { consumed } => {
                 assert!(consumed > 0);
                 start += consumed;
             }
-            server::Parse::Done { consumed, request } => {
+            server::RequestParse::Done { consumed, request } => {
                 assert!(consumed > 0);
                 if let Request::Get { keys, .. } = &request {
                     let count = keys.clone().map(|key| assert!(!key.is_empty() && key.len() <= 250)).count();
@@ -59,7 +59,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
                 }
                 start += consumed;
             }
-            server::Parse::Close(reason) => {
+            server::RequestParse::Close(reason) => {
                 seen.push(format!("{reason:?}"));
                 return (seen, 0);
             }
@@ -83,11 +83,11 @@ pub(crate) fn binary_requests(bytes: &[u8]) {
 
 /// Every command, as text, when the bytes come in steps of that many, and how many bytes are left over.
 fn binary_commands(bytes: &[u8], step: usize, known: bool, item_max: usize) -> (Vec<String>, usize) {
-    let mut parser = binary::RequestParser::with_item_max(item_max);
+    let mut parser = binary::BinaryParser::with_item_max(item_max);
     let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
     loop {
         match parser.parse(&bytes[start..end], known) {
-            binary::Parse::NeedMore { at_least } => {
+            binary::BinaryParse::NeedMore { at_least } => {
                 assert!(at_least > 0);
                 assert_eq!(parser.needed(), end - start + at_least);
                 let lead = binary::HEADER + 20 + 250;
@@ -102,11 +102,11 @@ fn binary_commands(bytes: &[u8], step: usize, known: bool, item_max: usize) -> (
                 }
                 end = (end + step).min(bytes.len());
             }
-            binary::Parse::Skipped { consumed } => {
+            binary::BinaryParse::Skipped { consumed } => {
                 assert!(consumed > 0);
                 start += consumed;
             }
-            binary::Parse::Done { consumed, request } => {
+            binary::BinaryParse::Done { consumed, request } => {
                 assert!(consumed > 0 && bytes[start] == binary::REQUEST);
                 seen.push(format!("{request:?}"));
                 start += consumed;
@@ -124,7 +124,7 @@ fn binary_commands(bytes: &[u8], step: usize, known: bool, item_max: usize) -> (
                     assert!(is_open, "{request:?}");
                 }
             }
-            binary::Parse::Close => {
+            binary::BinaryParse::Close => {
                 seen.push("closed".into());
                 return (seen, 0);
             }

@@ -2,7 +2,7 @@
 //!
 //! Try it: `cargo test -p proto-resp --test it`.
 
-use proto_resp::server::{Limits, Malformed, Parse, RequestParser};
+use proto_resp::server::{Limits, Malformed, RequestParse, RequestParser};
 
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
 const LENGTH_MAX: usize = 4096;
@@ -37,7 +37,7 @@ pub(crate) fn requests(bytes: &[u8], step: usize, known: bool) -> Seen {
     let (mut start, mut end) = (0, 0);
     loop {
         match parser.parse(&bytes[start..end], known) {
-            Parse::NeedMore { at_least } => {
+            RequestParse::NeedMore { at_least } => {
                 assert_eq!(parser.needed(), end - start + at_least);
                 // A command whose arguments are not kept is dropped as it arrives.
                 assert!(at_least > 0 && end - start <= LIMITS.command.max(64 << 10));
@@ -46,25 +46,25 @@ pub(crate) fn requests(bytes: &[u8], step: usize, known: bool) -> Seen {
                 }
                 end = (end + step.max(1)).min(bytes.len());
             }
-            Parse::Skipped { consumed } => {
+            RequestParse::Skipped { consumed } => {
                 assert!(consumed > 0);
                 start += consumed;
             }
-            Parse::Done { consumed } => {
+            RequestParse::Done { consumed } => {
                 let command = &bytes[start..end];
                 // It stays until it is done with.
-                assert_eq!(parser.parse(command, known), Parse::Done { consumed });
+                assert_eq!(parser.parse(command, known), RequestParse::Done { consumed });
                 let args = parser.args(command);
                 assert!(!args.is_empty() && args.get(args.len()).is_none());
                 seen.commands.push(Some(args.iter().map(<[u8]>::to_vec).collect()));
                 parser.next();
                 start += consumed;
             }
-            Parse::TooLong { consumed } => {
+            RequestParse::TooLong { consumed } => {
                 seen.commands.push(None);
                 start += consumed;
             }
-            Parse::Malformed(malformed) => {
+            RequestParse::Malformed(malformed) => {
                 assert!(!malformed.to_string().is_empty());
                 seen.malformed = Some(malformed);
                 return seen;

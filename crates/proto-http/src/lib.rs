@@ -32,7 +32,7 @@ pub use location::{HOPS_MAX, LOCATION_MAX, Stray, follow};
 pub use needle::{Between, NEEDLE_MAX, Needle, NeedleMatch, Take};
 pub use range::{ContentRange, Wanted};
 pub use request::Template;
-pub use response::{Asked, Parse, Response, ResponseParser, Sink};
+pub use response::{Asked, Response, ResponseParse, ResponseParser, Sink};
 pub use spec::Url;
 pub use spec::workload::{Header, Method, check_target};
 pub use timing::{Metric, TIMINGS_MAX, timings};

@@ -52,7 +52,7 @@ impl Response {
 /// The result of [`ResponseParser::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Parse {
+pub enum ResponseParse {
     /// The answer continues; `consumed` bytes were used up and must not be shown again.
     NeedMore { consumed: usize },
     /// The answer is complete; after `consumed` bytes the next one starts.
@@ -95,18 +95,18 @@ const BEGIN: &[u8; 7] = b"HTTP/1.";
 impl ResponseParser {
     /// Continues parsing, with the unused bytes and the new ones.
     #[inline]
-    pub fn parse(&mut self, asked: Asked, bytes: &[u8], sink: &mut impl Sink) -> Parse {
-        self.read(asked, bytes, sink).unwrap_or_else(Parse::Malformed)
+    pub fn parse(&mut self, asked: Asked, bytes: &[u8], sink: &mut impl Sink) -> ResponseParse {
+        self.read(asked, bytes, sink).unwrap_or_else(ResponseParse::Malformed)
     }
 
-    fn read(&mut self, asked: Asked, bytes: &[u8], sink: &mut impl Sink) -> Result<Parse, Defect> {
+    fn read(&mut self, asked: Asked, bytes: &[u8], sink: &mut impl Sink) -> Result<ResponseParse, Defect> {
         let mut used = 0;
         while let At::Head = self.at {
             let rest = &bytes[used..];
             begins_as_http(rest)?;
             let Some(length) = head::end(rest, self.scanned)? else {
                 self.scanned = rest.len();
-                return Ok(Parse::NeedMore { consumed: used });
+                return Ok(ResponseParse::NeedMore { consumed: used });
             };
             self.scanned = 0;
             let is_interim = |status: u16| status < 200 && status != 101;
@@ -123,7 +123,7 @@ impl ResponseParser {
         self.body(bytes, used, sink)
     }
 
-    fn body(&mut self, bytes: &[u8], mut used: usize, sink: &mut impl Sink) -> Result<Parse, Defect> {
+    fn body(&mut self, bytes: &[u8], mut used: usize, sink: &mut impl Sink) -> Result<ResponseParse, Defect> {
         let rest = &bytes[used..];
         let done = match &mut self.at {
             At::Head => None,
@@ -154,10 +154,10 @@ impl ResponseParser {
             }
         };
         Ok(match done {
-            None => Parse::NeedMore { consumed: used },
+            None => ResponseParse::NeedMore { consumed: used },
             Some(response) => {
                 self.at = At::Head;
-                Parse::Done { consumed: used, response }
+                ResponseParse::Done { consumed: used, response }
             }
         })
     }

@@ -26,7 +26,7 @@ pub struct Request<'a> {
 /// The result of [`request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Parse<'a> {
+pub enum RequestParse<'a> {
     /// The request is incomplete.
     NeedMore,
     /// It is complete; after `consumed` bytes the next one starts.
@@ -38,11 +38,11 @@ pub enum Parse<'a> {
 /// Reads the first request in `bytes`, shown again as a whole until it is complete.
 ///
 /// Bounds: a body must say its length. Cost: the head is scanned again at each call.
-pub fn request(bytes: &[u8]) -> Parse<'_> {
-    read(bytes).map_or_else(Parse::Malformed, |found| found.unwrap_or(Parse::NeedMore))
+pub fn request(bytes: &[u8]) -> RequestParse<'_> {
+    read(bytes).map_or_else(RequestParse::Malformed, |found| found.unwrap_or(RequestParse::NeedMore))
 }
 
-fn read(bytes: &[u8]) -> Result<Option<Parse<'_>>, Defect> {
+fn read(bytes: &[u8]) -> Result<Option<RequestParse<'_>>, Defect> {
     let Some(length) = head::end(bytes, 0)? else { return Ok(None) };
     let mut room = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut room);
@@ -69,7 +69,7 @@ fn read(bytes: &[u8]) -> Result<Option<Parse<'_>>, Defect> {
     };
     let (range, if_range) = (value("range"), value("if-range"));
     let request = Request { method, target, version, keep_alive, range, if_range, body };
-    Ok(Some(Parse::Done { consumed, request }))
+    Ok(Some(RequestParse::Done { consumed, request }))
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
                 template.write(path, &mut bytes)
             }
             for cut in 0..bytes.len() {
-                assert_eq!(request(&bytes[..cut]), Parse::NeedMore, "cut at {cut}");
+                assert_eq!(request(&bytes[..cut]), RequestParse::NeedMore, "cut at {cut}");
             }
             let expect = Request {
                 method,
@@ -102,7 +102,7 @@ mod tests {
             };
             let consumed = bytes.len();
             let two = [&bytes[..], b"GET"].concat();
-            assert_eq!(request(&two), Parse::Done { consumed, request: expect });
+            assert_eq!(request(&two), RequestParse::Done { consumed, request: expect });
         };
         check("GET", None, false);
         check("HEAD", None, true);
@@ -114,7 +114,7 @@ mod tests {
     fn the_part_that_is_asked_for_is_read() {
         let check = |lines: &str, expect: (Option<&str>, Option<&str>)| {
             let text = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
-            let Parse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
+            let RequestParse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
             assert_eq!((request.range, request.if_range), expect, "{lines}");
         };
         check("", (None, None));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn refuses_what_it_cannot_read() {
-        let check = |bytes: &[u8]| assert!(matches!(request(bytes), Parse::Malformed(_)), "{bytes:?}");
+        let check = |bytes: &[u8]| assert!(matches!(request(bytes), RequestParse::Malformed(_)), "{bytes:?}");
         check(b"get\r\n\r\n");
         check(b"GET / HTTP/2.0\r\n\r\n");
         check(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");

@@ -5,7 +5,7 @@ mod harness;
 
 use harness::{Seen, responses};
 use proptest::prelude::*;
-use proto_http::{Asked, ContentRange, Defect, Head, Parse, Response, ResponseParser, Sink, Version};
+use proto_http::{Asked, ContentRange, Defect, Head, Response, ResponseParse, ResponseParser, Sink, Version};
 
 /// The expected answer: status, body, and whether the connection stays.
 type Expected<'a> = (u16, &'a [u8], bool);
@@ -135,7 +135,7 @@ fn a_field_is_found_whatever_its_case() {
     let mut server = Server(None);
     let bytes = b"HTTP/1.1 200 OK\r\nSERVER: nginx/1.22.1\r\nContent-Length: 0\r\n\r\n";
     let parsed = ResponseParser::default().parse(Asked::Any, bytes, &mut server);
-    assert!(matches!(parsed, Parse::Done { consumed, .. } if consumed == bytes.len()));
+    assert!(matches!(parsed, ResponseParse::Done { consumed, .. } if consumed == bytes.len()));
     assert_eq!(server.0.as_deref(), Some(&b"nginx/1.22.1"[..]));
 }
 

@@ -13,12 +13,12 @@
 //!
 //! ```
 //! use proto_memcache::binary::testing::{Packet, Read, read};
-//! use proto_memcache::binary::{Command, Parse, RequestParser, opcode, reply};
+//! use proto_memcache::binary::{BinaryParse, BinaryParser, Command, opcode, reply};
 //!
 //! let mut sent = Vec::new();
 //! Packet::new(opcode::GETK).key(b"answer").opaque(7).append(&mut sent);
-//! let mut parser = RequestParser::default();
-//! let Parse::Done { consumed: 30, request } = parser.parse(&sent, true) else { panic!() };
+//! let mut parser = BinaryParser::default();
+//! let BinaryParse::Done { consumed: 30, request } = parser.parse(&sent, true) else { panic!() };
 //! assert_eq!(request.command, Command::Get { key: b"answer", shows_key: true, quiet: false });
 //!
 //! let mut out = Vec::new();
@@ -36,6 +36,6 @@ mod status;
 pub mod testing;
 
 pub use header::{Echo, HEADER, Header, REQUEST, RESPONSE};
-pub use parser::{Awaited, MECHANISM_MAX, PLAIN_MAX, Parse, RequestParser};
-pub use request::{Command, NO_VIVIFY, Request};
+pub use parser::{Awaited, BinaryParse, BinaryParser, MECHANISM_MAX, PLAIN_MAX};
+pub use request::{BinaryRequest, Command, NO_VIVIFY};
 pub use status::Status;

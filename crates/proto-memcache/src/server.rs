@@ -1,11 +1,11 @@
 //! The server's half: a parser of requests, and functions that append replies to a buffer.
 //!
 //! ```
-//! use proto_memcache::server::{Parse, Request, RequestParser, reply};
+//! use proto_memcache::server::{Request, RequestParse, RequestParser, reply};
 //!
 //! let mut parser = RequestParser::default();
 //! let received = b"get answer question\r\nver";
-//! let Parse::Done { consumed, request: Request::Get { keys, .. } } = parser.parse(received) else { panic!() };
+//! let RequestParse::Done { consumed, request: Request::Get { keys, .. } } = parser.parse(received) else { panic!() };
 //! assert_eq!(consumed, 21);
 //!
 //! let mut out = Vec::new();
@@ -16,7 +16,7 @@
 //! }
 //! out.extend_from_slice(reply::END);
 //! assert_eq!(out, b"VALUE answer 0 2\r\n42\r\nEND\r\n");
-//! assert_eq!(parser.parse(&received[consumed..]), Parse::NeedMore { at_least: 1 });
+//! assert_eq!(parser.parse(&received[consumed..]), RequestParse::NeedMore { at_least: 1 });
 //! ```
 
 mod base64;
@@ -36,7 +36,7 @@ pub use line::StoreLine;
 pub use meta::{Meta, MetaKey, MetaSet, MetaVerb};
 pub use meta_flags::MetaFlags;
 pub use number::{read_counter, strict_u32 as read_u32};
-pub use parser::{Awaits, CloseReason, Parse, RequestParser};
+pub use parser::{Awaits, CloseReason, RequestParse, RequestParser};
 pub use refusal::Refusal;
 pub use request::{DumpKind, Keys, Request, Shutdown};
 pub use tuning::Classes;

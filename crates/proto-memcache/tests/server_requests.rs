@@ -2,7 +2,9 @@
 //! memcached 1.6.45; `crates/sphinx/tests/transcripts` repeats that.
 
 use proptest::prelude::*;
-use proto_memcache::server::{Awaits, BINARY_KEY_MAX, MetaKey, Parse, Refusal, Request, RequestParser};
+use proto_memcache::server::{
+    Awaits, BINARY_KEY_MAX, MetaKey, Refusal, Request, RequestParse, RequestParser,
+};
 use proto_memcache::{Reply, StoreVerb, client, limits};
 
 /// All requests of `bytes` when it arrives in pieces that end at `cuts`; a short form of each.
@@ -12,16 +14,16 @@ fn parse_in_pieces(bytes: &[u8], cuts: &[usize]) -> Vec<String> {
     for &cut in cuts.iter().chain([&bytes.len()]) {
         loop {
             match parser.parse(&bytes[start..cut.max(start)]) {
-                Parse::NeedMore { at_least } => {
+                RequestParse::NeedMore { at_least } => {
                     assert!(at_least > 0);
                     break;
                 }
-                Parse::Skipped { consumed } => start += consumed,
-                Parse::Close(reason) => {
+                RequestParse::Skipped { consumed } => start += consumed,
+                RequestParse::Close(reason) => {
                     seen.push(format!("close: {reason:?}"));
                     return seen;
                 }
-                Parse::Done { consumed, request } => {
+                RequestParse::Done { consumed, request } => {
                     seen.push(show(request));
                     start += consumed;
                 }
@@ -298,7 +300,7 @@ fn an_item_of_ms_counts_what_its_key_stands_for() {
         for (length, fits) in [(largest, true), (largest + 1, false)] {
             let text = format!("ms Zg== {length} {flags}\r\n{}\r\n", "v".repeat(length));
             let parse = RequestParser::default().parse(text.as_bytes()).clone();
-            let Parse::Done { request, .. } = parse else { panic!("{flags} {length}") };
+            let RequestParse::Done { request, .. } = parse else { panic!("{flags} {length}") };
             assert_eq!(matches!(request, Request::Meta(_)), fits, "{flags} {length}");
         }
     }
@@ -344,7 +346,7 @@ fn only_what_no_item_may_have_drops_the_old_value() {
     let check = |line: &str, expect: &str| {
         let text = format!("{line}\r\n");
         let parse = RequestParser::with_limits(3000, 1000).parse(text.as_bytes());
-        let Parse::Done { request, .. } = parse else { panic!("{line}: {parse:?}") };
+        let RequestParse::Done { request, .. } = parse else { panic!("{line}: {parse:?}") };
         assert_eq!(show(request), expect, "{line}");
     };
     // Joined values are gathered, so that they have a limit of their own.
@@ -383,7 +385,7 @@ fn a_value_that_is_not_gathered_is_shown_and_can_be_dropped() {
         for end in [line.len() + 2, line.len() + 50, sent.len()] {
             let mut parser = RequestParser::with_limits(1000, 100);
             let parse = parser.parse(&sent.as_bytes()[..end]);
-            assert_eq!(matches!(parse, Parse::NeedMore { .. }), taken, "{line} {end}");
+            assert_eq!(matches!(parse, RequestParse::NeedMore { .. }), taken, "{line} {end}");
             if !taken {
                 continue;
             }
@@ -399,8 +401,8 @@ fn a_value_that_is_not_gathered_is_shown_and_can_be_dropped() {
             assert_eq!((length, at), (100, line.len() + 2));
             parser.skip(102);
             let rest = &sent.as_bytes()[at..];
-            assert_eq!(parser.parse(rest), Parse::Skipped { consumed: 102 });
-            let Parse::Done { request, .. } = parser.parse(&rest[102..]) else { panic!() };
+            assert_eq!(parser.parse(rest), RequestParse::Skipped { consumed: 102 });
+            let RequestParse::Done { request, .. } = parser.parse(&rest[102..]) else { panic!() };
             assert_eq!(request, Request::Version);
         }
     };
@@ -423,7 +425,7 @@ fn a_request_that_is_put_back_is_read_again() {
     for line in ["set k 0 0 1048576\r\n", "ms k 1048576\r\n", "ms k 3 Y\r\n", "get k\r\n"] {
         let mut parser = RequestParser::default();
         let first = parser.parse(line.as_bytes());
-        assert!(matches!(first, Parse::Done { .. }), "{line}");
+        assert!(matches!(first, RequestParse::Done { .. }), "{line}");
         parser.put_back();
         assert_eq!(parser.parse(line.as_bytes()), first, "{line}");
     }
@@ -435,7 +437,7 @@ fn the_largest_item_is_memcacheds() {
         for (length, fits) in [(largest, true), (largest + 1, false)] {
             let text = format!("set {} {flags} 0 {length}\r\n{}\r\n", "k".repeat(key), "v".repeat(length));
             let parse = RequestParser::default().parse(text.as_bytes()).clone();
-            let Parse::Done { request, .. } = parse else { panic!("{key} {flags} {length}") };
+            let RequestParse::Done { request, .. } = parse else { panic!("{key} {flags} {length}") };
             assert_eq!(matches!(request, Request::Store { .. }), fits, "{key} {flags} {length}");
         }
     };
@@ -615,7 +617,7 @@ proptest! {
         let mut parser = RequestParser::default();
         let mut rest = &text[..];
         for (i, expect) in expect.into_iter().enumerate() {
-            let Parse::Done { consumed, request } = parser.parse(rest) else { panic!("{}", rest.escape_ascii()) };
+            let RequestParse::Done { consumed, request } = parser.parse(rest) else { panic!("{}", rest.escape_ascii()) };
             rest = &rest[consumed..];
             match request {
                 Request::Get { keys, with_cas } => {

@@ -15,7 +15,7 @@ pub mod reply;
 pub use args::Args;
 pub use glob::matches;
 pub use number::{append_i64, read_i64};
-pub use parser::{Limits, Malformed, Parse, RequestParser};
+pub use parser::{Limits, Malformed, RequestParse, RequestParser};
 
 /// The version of the protocol that a connection's replies are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

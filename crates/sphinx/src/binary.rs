@@ -1,6 +1,6 @@
 //! State of a connection that speaks the binary protocol, and parsing of SASL.
 
-use proto_memcache::binary::{Echo, HEADER, RequestParser, Status, reply};
+use proto_memcache::binary::{BinaryParser, Echo, HEADER, Status, reply};
 use proto_memcache::server::Awaits;
 
 use crate::config::Config;
@@ -8,7 +8,7 @@ use crate::replies::Finish;
 
 /// A connection's part in the binary protocol.
 pub(crate) struct Binary {
-    pub(crate) parser: RequestParser,
+    pub(crate) parser: BinaryParser,
     /// Fields of the present request that its response echoes.
     pub(crate) echo: Echo,
     /// The client has asked for PLAIN, and is to say who it is in the next step.
@@ -17,7 +17,7 @@ pub(crate) struct Binary {
 
 impl Binary {
     pub(crate) fn new(config: &Config) -> Binary {
-        let parser = RequestParser::with_limits(config.item_max, config.gathered_max());
+        let parser = BinaryParser::with_limits(config.item_max, config.gathered_max());
         Binary { parser, echo: Echo::default(), awaits_words: false }
     }
 

@@ -224,7 +224,7 @@ impl Handler<Epoll> for Canned {
                 let mut held = std::mem::take(self.received(conn));
                 held.extend_from_slice(bytes);
                 let mut used = 0;
-                while let server::Parse::Done { consumed, request } = server::request(&held[used..]) {
+                while let server::RequestParse::Done { consumed, request } = server::request(&held[used..]) {
                     let out = reactor.output(conn);
                     self.answer(request.method, request.target, out);
                     used += consumed;

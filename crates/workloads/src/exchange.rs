@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use proto_http::{Asked, ContentRange, Defect, HEAD_MAX, Head, Parse, ResponseParser, Sink};
+use proto_http::{Asked, ContentRange, Defect, HEAD_MAX, Head, ResponseParse, ResponseParser, Sink};
 use thiserror::Error;
 
 use crate::peer::{Peer, Stranger};
@@ -111,15 +111,15 @@ pub fn exchange(
     let (mut received, mut piece, mut all) = (Vec::new(), [0; 16 * 1024], 0);
     loop {
         let whole = match parser.parse(Asked::Any, &received, &mut looked) {
-            Parse::Malformed(problem) => {
+            ResponseParse::Malformed(problem) => {
                 let garbage = ExchangeError::Garbage { server: name(), problem };
                 return Err(stranger(server, received, stream).unwrap_or(garbage));
             }
-            Parse::NeedMore { consumed } => {
+            ResponseParse::NeedMore { consumed } => {
                 drop(received.drain(..consumed));
                 false
             }
-            Parse::Done { .. } => true,
+            ResponseParse::Done { .. } => true,
         };
         let is_enough = whole || looked.is_enough(encrypted) || looked.too_long && most == 0;
         if looked.too_long && most > 0 {

@@ -1,16 +1,16 @@
 use openloop::{Closed, Fault, Parsed};
-use proto_http::{Defect, Parse, Response};
+use proto_http::{Defect, Response, ResponseParse};
 
 use crate::status::CUT_OFF;
 
 /// The parser's result for the engine. `whole` judges a complete answer.
 #[inline]
-pub(crate) fn parsed<J>(parse: Parse, whole: impl FnOnce(Response) -> Closed<J>) -> Parsed<J> {
+pub(crate) fn parsed<J>(parse: ResponseParse, whole: impl FnOnce(Response) -> Closed<J>) -> Parsed<J> {
     match parse {
-        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
-        Parse::NeedMore { consumed } => Parsed::Used(consumed),
-        Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
-        Parse::Done { consumed, response } => {
+        ResponseParse::NeedMore { consumed: 0 } => Parsed::Partial,
+        ResponseParse::NeedMore { consumed } => Parsed::Used(consumed),
+        ResponseParse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
+        ResponseParse::Done { consumed, response } => {
             let (outcome, then) = whole(response);
             Parsed::Done { used: consumed, outcome, then }
         }

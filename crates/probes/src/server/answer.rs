@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use proto_http::{Asked, Head, Parse as Http, ResponseParser as HttpParser, Sink};
+use proto_http::{Asked, Head, ResponseParse, ResponseParser as HttpParser, Sink};
 use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser};
 
 /// Counters by their names.
@@ -96,13 +96,13 @@ impl Sink for Page {
 pub(super) fn page(bytes: &[u8], more: bool) -> io::Result<Option<Page>> {
     let (mut parser, mut page) = (HttpParser::default(), Page::default());
     let response = match parser.parse(Asked::Any, bytes, &mut page) {
-        Http::Done { response, .. } => response,
-        Http::NeedMore { .. } if more => return Ok(None),
-        Http::NeedMore { .. } => match parser.closed() {
+        ResponseParse::Done { response, .. } => response,
+        ResponseParse::NeedMore { .. } if more => return Ok(None),
+        ResponseParse::NeedMore { .. } => match parser.closed() {
             Some(Ok(response)) => response,
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),
         },
-        Http::Malformed(defect) => return Err(no(defect.to_string())),
+        ResponseParse::Malformed(defect) => return Err(no(defect.to_string())),
     };
     if !response.is_success() {
         return Err(no(format!("HTTP status {}", response.status)));

@@ -1,4 +1,4 @@
-use super::request::{Command, Request};
+use super::request::{BinaryRequest, Command};
 use super::{Echo, HEADER, Header, REQUEST, Status, opcode};
 use crate::{StoreVerb, limits};
 
@@ -9,16 +9,16 @@ pub const MECHANISM_MAX: usize = 32;
 /// Units: bytes. Source: RFC 4616, 2.
 pub const PLAIN_MAX: usize = 3 * 255 * 4 + 2;
 
-/// The result of [`RequestParser::parse`]; after `consumed` bytes the next request starts.
+/// The result of [`BinaryParser::parse`]; after `consumed` bytes the next request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Parse<'b> {
+pub enum BinaryParse<'b> {
     /// The request cannot be complete with fewer than this many further bytes.
     NeedMore { at_least: usize },
     /// A part of a refused body, to be dropped; there may be more of it.
     Skipped { consumed: usize },
     /// A request is complete, or as much of it as it takes to refuse it.
-    Done { consumed: usize, request: Request<'b> },
+    Done { consumed: usize, request: BinaryRequest<'b> },
     /// The bytes are not a request: the connection must be closed without an answer.
     Close,
 }
@@ -45,7 +45,7 @@ pub struct Awaited<'b> {
 /// refused by their header alone, except for the steps of SASL, which have at most [`MECHANISM_MAX`] + [`PLAIN_MAX`]
 /// bytes after it.
 #[derive(Clone, Debug)]
-pub struct RequestParser {
+pub struct BinaryParser {
     item_max: usize,
     /// The largest item that is gathered. Units: bytes.
     gathered_max: usize,
@@ -55,10 +55,10 @@ pub struct RequestParser {
     skip: usize,
 }
 
-impl Default for RequestParser {
+impl Default for BinaryParser {
     /// A parser that takes items up to memcached's default of 1 MiB.
-    fn default() -> RequestParser {
-        RequestParser::with_item_max(limits::ITEM_MAX)
+    fn default() -> BinaryParser {
+        BinaryParser::with_item_max(limits::ITEM_MAX)
     }
 }
 
@@ -129,33 +129,33 @@ impl Layout {
     }
 }
 
-impl RequestParser {
+impl BinaryParser {
     /// A parser that takes items up to `item_max` bytes, as [`limits::item_size`] counts them.
-    pub fn with_item_max(item_max: usize) -> RequestParser {
-        RequestParser::with_limits(item_max, item_max)
+    pub fn with_item_max(item_max: usize) -> BinaryParser {
+        BinaryParser::with_limits(item_max, item_max)
     }
 
     /// The same for a caller that gathers items up to `gathered_max` bytes, and takes the value of a larger one from its first
     /// byte on ([`awaited`](Self::awaited)); only a `set` without a unique number has larger ones.
-    pub fn with_limits(item_max: usize, gathered_max: usize) -> RequestParser {
-        RequestParser { item_max, gathered_max, need: 1, skip: 0 }
+    pub fn with_limits(item_max: usize, gathered_max: usize) -> BinaryParser {
+        BinaryParser { item_max, gathered_max, need: 1, skip: 0 }
     }
 
     /// Looks for one complete request at the start of `bytes`; `known`: whether the client may use the server.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
+    /// After [`BinaryParse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]
-    pub fn parse<'b>(&mut self, bytes: &'b [u8], known: bool) -> Parse<'b> {
+    pub fn parse<'b>(&mut self, bytes: &'b [u8], known: bool) -> BinaryParse<'b> {
         if bytes.len() < self.need {
-            return Parse::NeedMore { at_least: self.need - bytes.len() };
+            return BinaryParse::NeedMore { at_least: self.need - bytes.len() };
         }
         if self.skip > 0 {
             let consumed = self.skip.min(bytes.len());
             self.skip -= consumed;
-            return Parse::Skipped { consumed };
+            return BinaryParse::Skipped { consumed };
         }
         if bytes[0] != REQUEST {
-            return Parse::Close;
+            return BinaryParse::Close;
         }
         let Some(header) = bytes.first_chunk() else { return self.wait(HEADER, bytes) };
         let header = Header::read(header);
@@ -251,16 +251,16 @@ impl RequestParser {
     }
 
     #[inline]
-    fn wait<'b>(&mut self, need: usize, bytes: &[u8]) -> Parse<'b> {
+    fn wait<'b>(&mut self, need: usize, bytes: &[u8]) -> BinaryParse<'b> {
         self.need = need;
         // A caller that gathers a value not has to take it, however much is here.
-        Parse::NeedMore { at_least: need.saturating_sub(bytes.len()).max(1) }
+        BinaryParse::NeedMore { at_least: need.saturating_sub(bytes.len()).max(1) }
     }
 
     #[inline]
-    fn done<'b>(&mut self, consumed: usize, header: &Header, command: Command<'b>) -> Parse<'b> {
+    fn done<'b>(&mut self, consumed: usize, header: &Header, command: Command<'b>) -> BinaryParse<'b> {
         self.need = 1;
-        Parse::Done { consumed, request: Request { echo: header.echo(), command } }
+        BinaryParse::Done { consumed, request: BinaryRequest { echo: header.echo(), command } }
     }
 
     #[cold]
@@ -270,14 +270,14 @@ impl RequestParser {
         header: &Header,
         command: Command<'b>,
         skip: usize,
-    ) -> Parse<'b> {
+    ) -> BinaryParse<'b> {
         self.skip = skip;
         self.done(consumed, header, command)
     }
 
     /// The bytes after such a header are not parsed.
     #[cold]
-    fn refuse<'b>(&mut self, header: &Header, status: Status) -> Parse<'b> {
+    fn refuse<'b>(&mut self, header: &Header, status: Status) -> BinaryParse<'b> {
         self.done(HEADER, header, Command::Refused { status, closes: true })
     }
 }
@@ -349,8 +349,8 @@ mod tests {
     }
 
     fn parsed(bytes: &[u8], known: bool) -> (usize, Command<'_>) {
-        match RequestParser::default().parse(bytes, known) {
-            Parse::Done { consumed, request } => (consumed, request.command),
+        match BinaryParser::default().parse(bytes, known) {
+            BinaryParse::Done { consumed, request } => (consumed, request.command),
             other => panic!("{other:?}"),
         }
     }
@@ -361,8 +361,10 @@ mod tests {
             let bytes = bytes(packet.opaque(9));
             assert_eq!(parsed(&bytes, true), (bytes.len(), expect));
             for end in 0..bytes.len() {
-                let mut parser = RequestParser::default();
-                let Parse::NeedMore { at_least } = parser.parse(&bytes[..end], true) else { panic!("{end}") };
+                let mut parser = BinaryParser::default();
+                let BinaryParse::NeedMore { at_least } = parser.parse(&bytes[..end], true) else {
+                    panic!("{end}")
+                };
                 assert!(at_least > 0 && at_least <= bytes.len() - end && parser.needed() == end + at_least);
             }
         };
@@ -463,7 +465,7 @@ mod tests {
         let refused = Command::Refused { status: Status::Unknown, closes: true };
         assert_eq!(parsed(&header, true), (HEADER, refused));
         header[0] = 0x81;
-        assert_eq!(RequestParser::default().parse(&header[..1], true), Parse::Close);
+        assert_eq!(BinaryParser::default().parse(&header[..1], true), BinaryParse::Close);
     }
 
     #[test]
@@ -471,8 +473,8 @@ mod tests {
         let refused = Command::Refused { status: Status::AuthError, closes: true };
         for code in 0..=u8::MAX {
             let bytes = bytes(Packet::new(code).key(&[b'k'; 250]).value(&[b'v'; 5000]));
-            let (consumed, command) = match RequestParser::default().parse(&bytes[..HEADER], false) {
-                Parse::Done { consumed, request } => (consumed, request.command),
+            let (consumed, command) = match BinaryParser::default().parse(&bytes[..HEADER], false) {
+                BinaryParse::Done { consumed, request } => (consumed, request.command),
                 other => panic!("{other:?}"),
             };
             assert_eq!(consumed, HEADER);
@@ -498,8 +500,8 @@ mod tests {
         let check = |packet: Packet<'_>, expect: bool| {
             let bytes = bytes(packet.opaque(3));
             for end in 0..bytes.len() {
-                let mut parser = RequestParser::default();
-                assert!(matches!(parser.parse(&bytes[..end], true), Parse::NeedMore { .. }));
+                let mut parser = BinaryParser::default();
+                assert!(matches!(parser.parse(&bytes[..end], true), BinaryParse::NeedMore { .. }));
                 let awaited = parser.awaited(&bytes[..end]);
                 assert_eq!(awaited.is_some(), expect && end >= bytes.len() - value.len(), "{packet:?} {end}");
                 if let Some((awaited, at)) = awaited {
@@ -524,15 +526,15 @@ mod tests {
             let mut sent = bytes(packet);
             let whole = sent.len();
             Packet::new(opcode::NOOP).append(&mut sent);
-            let mut parser = RequestParser::with_limits(1000, 100);
+            let mut parser = BinaryParser::with_limits(1000, 100);
             let parse = parser.parse(&sent, true);
-            assert_eq!(matches!(parse, Parse::NeedMore { .. }), taken, "{packet:?}");
+            assert_eq!(matches!(parse, BinaryParse::NeedMore { .. }), taken, "{packet:?}");
             if taken {
                 let (awaited, at) = parser.awaited(&sent).unwrap();
                 assert_eq!((awaited.length, at), (100, whole - 100));
                 parser.skip(100);
-                assert_eq!(parser.parse(&sent[at..], true), Parse::Skipped { consumed: 100 });
-                let Parse::Done { request, .. } = parser.parse(&sent[whole..], true) else { panic!() };
+                assert_eq!(parser.parse(&sent[at..], true), BinaryParse::Skipped { consumed: 100 });
+                let BinaryParse::Done { request, .. } = parser.parse(&sent[whole..], true) else { panic!() };
                 assert_eq!(request.command, Command::NoOp);
             }
         };
@@ -550,17 +552,17 @@ mod tests {
             let mut sent = bytes(packet);
             let length = sent.len();
             Packet::new(opcode::NOOP).append(&mut sent);
-            let mut parser = RequestParser::with_item_max(100);
-            let Parse::Done { mut consumed, request } = parser.parse(&sent, true) else { panic!() };
+            let mut parser = BinaryParser::with_item_max(100);
+            let BinaryParse::Done { mut consumed, request } = parser.parse(&sent, true) else { panic!() };
             assert_eq!(request.command, expect);
-            while let Parse::Skipped { consumed: more } = parser.parse(&sent[consumed..], true) {
+            while let BinaryParse::Skipped { consumed: more } = parser.parse(&sent[consumed..], true) {
                 consumed += more;
                 if consumed == length {
                     break;
                 }
             }
             assert_eq!(consumed, length);
-            let Parse::Done { request, .. } = parser.parse(&sent[consumed..], true) else { panic!() };
+            let BinaryParse::Done { request, .. } = parser.parse(&sent[consumed..], true) else { panic!() };
             assert_eq!(request.command, Command::NoOp);
         };
         let unknown = Command::Refused { status: Status::Unknown, closes: false };
@@ -583,7 +585,8 @@ mod tests {
         // A size allowed for an item, but accepted only for a `set` without a unique number.
         let check_within = |packet: Packet<'_>, unlink: bool| {
             let sent = bytes(packet);
-            let Parse::Done { request, .. } = RequestParser::with_limits(1000, 100).parse(&sent, true) else {
+            let BinaryParse::Done { request, .. } = BinaryParser::with_limits(1000, 100).parse(&sent, true)
+            else {
                 panic!()
             };
             assert_eq!(request.command, Command::TooLarge { key, unlink }, "{packet:?}");
@@ -595,8 +598,8 @@ mod tests {
         let invalid = Command::Refused { status: Status::Invalid, closes: false };
         check(Packet::new(opcode::SASL_AUTH).key(&mechanism).value(b"x"), invalid);
         let bytes = bytes(Packet::new(opcode::SET).key(key).store(0, 0).value(&large[1..]));
-        let mut parser = RequestParser::with_item_max(100);
-        assert!(matches!(parser.parse(&bytes, true), Parse::Done { request, .. }
+        let mut parser = BinaryParser::with_item_max(100);
+        assert!(matches!(parser.parse(&bytes, true), BinaryParse::Done { request, .. }
             if matches!(request.command, Command::Store { .. })));
     }
 }

@@ -3,7 +3,7 @@ use crate::StoreVerb;
 
 /// One request. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'b> {
+pub struct BinaryRequest<'b> {
     /// The fields that its response echoes.
     pub echo: Echo,
     /// The command.

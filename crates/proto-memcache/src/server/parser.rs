@@ -10,7 +10,7 @@ use crate::{MetaFlag, MetaMode, Reply, StoreVerb};
 /// The result of [`RequestParser::parse`]; after `consumed` bytes the next request starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Parse<'b> {
+pub enum RequestParse<'b> {
     /// The request cannot be complete with fewer than this many further bytes.
     NeedMore { at_least: usize },
     /// A part of a refused value, to be dropped; there may be more of it.
@@ -81,27 +81,27 @@ impl RequestParser {
 
     /// Looks for one complete request at the start of `bytes`.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones.
+    /// After [`RequestParse::NeedMore`] call it again with the same bytes, extended by new ones.
     #[inline]
-    pub fn parse<'b>(&mut self, bytes: &'b [u8]) -> Parse<'b> {
+    pub fn parse<'b>(&mut self, bytes: &'b [u8]) -> RequestParse<'b> {
         if bytes.len() < self.need {
-            return Parse::NeedMore { at_least: self.need - bytes.len() };
+            return RequestParse::NeedMore { at_least: self.need - bytes.len() };
         }
         if self.skip > 0 {
             let consumed = self.skip.min(bytes.len());
             self.skip -= consumed;
-            return Parse::Skipped { consumed };
+            return RequestParse::Skipped { consumed };
         }
         let Some(newline) = find(b'\n', &bytes[self.searched..]).map(|i| self.searched + i) else {
             self.searched = bytes.len();
             self.need = bytes.len() + 1;
             return match too_long(bytes, bytes.len()) {
-                true => Parse::Close(CloseReason::LineTooLong),
-                false => Parse::NeedMore { at_least: 1 },
+                true => RequestParse::Close(CloseReason::LineTooLong),
+                false => RequestParse::NeedMore { at_least: 1 },
             };
         };
         if too_long(bytes, newline) {
-            return Parse::Close(CloseReason::LineTooLong);
+            return RequestParse::Close(CloseReason::LineTooLong);
         }
         if newline + 1 < line::LINE_MIN {
             let refusal = Refusal::BadFormat;
@@ -116,7 +116,7 @@ impl RequestParser {
                 let refused = Request::Refused { refusal, reply, unlink: None };
                 self.done_and_skip(newline + 1, refused, length)
             }
-            Line::Close(reason) => Parse::Close(reason),
+            Line::Close(reason) => RequestParse::Close(reason),
         }
     }
 
@@ -173,7 +173,7 @@ impl RequestParser {
     }
 
     #[inline]
-    fn value<'b>(&mut self, start: usize, store: StoreLine<'b>, bytes: &'b [u8]) -> Parse<'b> {
+    fn value<'b>(&mut self, start: usize, store: StoreLine<'b>, bytes: &'b [u8]) -> RequestParse<'b> {
         let StoreLine { verb, key, flags, exptime, length, reply } = store;
         let size = limits::item_size(key.len(), flags, length);
         let data_end = start + length;
@@ -195,7 +195,7 @@ impl RequestParser {
         self.done(data_end + 2, request)
     }
 
-    fn meta_value<'b>(&mut self, start: usize, set: MetaSet<'b>, bytes: &'b [u8]) -> Parse<'b> {
+    fn meta_value<'b>(&mut self, start: usize, set: MetaSet<'b>, bytes: &'b [u8]) -> RequestParse<'b> {
         let MetaSet { key, key_len, flags, words, length, opaque_too_long } = set;
         let size = limits::item_size(key_len, flags, length);
         if size > self.gathered_max && (size > self.item_max || joins(words)) {
@@ -230,24 +230,24 @@ impl RequestParser {
 
     /// The line is read once more when the value is here, which costs less than keeping it.
     #[inline]
-    fn wait_for_value<'b>(&mut self, start: usize, data_end: usize, bytes: &[u8]) -> Parse<'b> {
+    fn wait_for_value<'b>(&mut self, start: usize, data_end: usize, bytes: &[u8]) -> RequestParse<'b> {
         self.searched = start - 1;
         self.need = data_end + 2;
         // A caller that gathers it not has to take it, however much is here.
-        Parse::NeedMore { at_least: self.need.saturating_sub(bytes.len()).max(1) }
+        RequestParse::NeedMore { at_least: self.need.saturating_sub(bytes.len()).max(1) }
     }
 
     #[cold]
-    fn done_and_skip<'b>(&mut self, start: usize, request: Request<'b>, length: usize) -> Parse<'b> {
+    fn done_and_skip<'b>(&mut self, start: usize, request: Request<'b>, length: usize) -> RequestParse<'b> {
         let parse = self.done(start, request);
         self.skip = length + 2;
         parse
     }
 
     #[inline]
-    fn done<'b>(&mut self, consumed: usize, request: Request<'b>) -> Parse<'b> {
+    fn done<'b>(&mut self, consumed: usize, request: Request<'b>) -> RequestParse<'b> {
         self.put_back();
-        Parse::Done { consumed, request }
+        RequestParse::Done { consumed, request }
     }
 }
 

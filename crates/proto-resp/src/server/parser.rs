@@ -30,7 +30,7 @@ pub struct Limits {
 /// The result of [`RequestParser::parse`]; after `consumed` bytes the next command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Parse {
+pub enum RequestParse {
     /// The command cannot be complete with fewer than this many further bytes.
     NeedMore { at_least: usize },
     /// Bytes to be dropped: an empty command, or a part of one that is too long.
@@ -114,22 +114,22 @@ impl RequestParser {
 
     /// Looks for one complete command at the start of `bytes`; `known`: whether the client may use the server.
     ///
-    /// After [`Parse::NeedMore`] call it again with the same bytes, extended by new ones; after [`Parse::Done`] too, with
+    /// After [`RequestParse::NeedMore`] call it again with the same bytes, extended by new ones; after [`RequestParse::Done`] too, with
     /// the same result.
     #[inline]
-    pub fn parse(&mut self, bytes: &[u8], known: bool) -> Parse {
+    pub fn parse(&mut self, bytes: &[u8], known: bool) -> RequestParse {
         if self.whole {
-            return Parse::Done { consumed: self.at };
+            return RequestParse::Done { consumed: self.at };
         }
         if bytes.len() < self.need {
-            return Parse::NeedMore { at_least: self.need - bytes.len() };
+            return RequestParse::NeedMore { at_least: self.need - bytes.len() };
         }
         if self.skip > 0 {
             return self.skip(bytes.len());
         }
         match self.go_on(bytes, known) {
             Ok(parse) => parse,
-            Err(malformed) => Parse::Malformed(malformed),
+            Err(malformed) => RequestParse::Malformed(malformed),
         }
     }
 
@@ -174,7 +174,7 @@ impl RequestParser {
         self.places.capacity() * size_of::<Place>() + self.inline.capacity()
     }
 
-    fn go_on(&mut self, bytes: &[u8], known: bool) -> Result<Parse, Malformed> {
+    fn go_on(&mut self, bytes: &[u8], known: bool) -> Result<RequestParse, Malformed> {
         let count = match self.left {
             Some(count) => count,
             None if bytes[0] != b'*' => return self.inline(bytes),
@@ -189,7 +189,7 @@ impl RequestParser {
                     return Err(Malformed::UnknownCount);
                 }
                 if count <= 0 {
-                    return Ok(Parse::Skipped { consumed: end });
+                    return Ok(RequestParse::Skipped { consumed: end });
                 }
                 self.at = end;
                 count as usize
@@ -198,7 +198,7 @@ impl RequestParser {
         self.arguments(bytes, count, known)
     }
 
-    fn arguments(&mut self, bytes: &[u8], mut left: usize, known: bool) -> Result<Parse, Malformed> {
+    fn arguments(&mut self, bytes: &[u8], mut left: usize, known: bool) -> Result<RequestParse, Malformed> {
         while left > 0 {
             self.left = Some(left);
             let length = match self.bulk {
@@ -230,7 +230,7 @@ impl RequestParser {
         }
         (self.whole, self.left) = (true, Some(0));
         self.need = self.at;
-        Ok(Parse::Done { consumed: self.at })
+        Ok(RequestParse::Done { consumed: self.at })
     }
 
     /// Reads the length of the next argument, if its line is complete.
@@ -264,7 +264,7 @@ impl RequestParser {
 
     /// Drops the next bytes of an argument that is skipped, of which `length` bytes are here.
     #[cold]
-    fn skip(&mut self, length: usize) -> Parse {
+    fn skip(&mut self, length: usize) -> RequestParse {
         let consumed = self.skip.min(length);
         self.skip -= consumed;
         self.at = 0;
@@ -273,32 +273,32 @@ impl RequestParser {
             if self.left == Some(0) {
                 self.too_long = false;
                 self.next();
-                return Parse::TooLong { consumed };
+                return RequestParse::TooLong { consumed };
             }
         }
         self.need = 1;
-        Parse::Skipped { consumed }
+        RequestParse::Skipped { consumed }
     }
 
     /// Drops the bytes read of a command that is skipped, or waits for more.
     #[cold]
-    fn drop(&mut self, bytes: &[u8]) -> Parse {
+    fn drop(&mut self, bytes: &[u8]) -> RequestParse {
         let consumed = std::mem::take(&mut self.at);
         if consumed == 0 {
             return self.wait(bytes, bytes.len() + 1);
         }
         self.need = 1;
-        Parse::Skipped { consumed }
+        RequestParse::Skipped { consumed }
     }
 
     #[inline]
-    fn wait(&mut self, bytes: &[u8], need: usize) -> Parse {
+    fn wait(&mut self, bytes: &[u8], need: usize) -> RequestParse {
         self.need = need;
-        Parse::NeedMore { at_least: need - bytes.len() }
+        RequestParse::NeedMore { at_least: need - bytes.len() }
     }
 
     #[cold]
-    fn inline(&mut self, bytes: &[u8]) -> Result<Parse, Malformed> {
+    fn inline(&mut self, bytes: &[u8]) -> Result<RequestParse, Malformed> {
         let from = self.at.min(bytes.len());
         let Some(end) = memchr(b'\n', &bytes[from..]).map(|end| from + end) else {
             if bytes.len() > INLINE_MAX {
@@ -317,10 +317,10 @@ impl RequestParser {
         }
         if self.places.is_empty() {
             self.need = 1;
-            return Ok(Parse::Skipped { consumed: end + 1 });
+            return Ok(RequestParse::Skipped { consumed: end + 1 });
         }
         (self.at, self.need, self.whole) = (end + 1, end + 1, true);
-        Ok(Parse::Done { consumed: end + 1 })
+        Ok(RequestParse::Done { consumed: end + 1 })
     }
 }
 

@@ -1,5 +1,5 @@
 use proto_http::Version;
-use proto_http::server::{self, Parse};
+use proto_http::server::{self, RequestParse};
 
 use crate::null::{binary, http2, resp};
 
@@ -43,9 +43,9 @@ impl Dialect {
             Dialect::Http { .. } if http2::speaks(bytes) => return http2::request(bytes),
             Dialect::Http { .. } => {
                 return match server::request(bytes) {
-                    Parse::NeedMore => None,
-                    Parse::Done { consumed, .. } => Some(consumed),
-                    Parse::Malformed(_) => Some(bytes.len()),
+                    RequestParse::NeedMore => None,
+                    RequestParse::Done { consumed, .. } => Some(consumed),
+                    RequestParse::Malformed(_) => Some(bytes.len()),
                 };
             }
             Dialect::Memcached { .. } | Dialect::Lines => {}
@@ -71,7 +71,7 @@ impl Dialect {
             Dialect::Memcached { value } => Self::answer_memcached(value, request, out),
             Dialect::Http { body, .. } if http2::speaks(request) => http2::answer(request, body, out),
             Dialect::Http { head, body } => {
-                let Parse::Done { request, .. } = server::request(request) else {
+                let RequestParse::Done { request, .. } = server::request(request) else {
                     out.extend_from_slice(BAD_REQUEST);
                     return true;
                 };

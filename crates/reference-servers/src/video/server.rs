@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datasets::videos::{Body, Catalog};
 use proto_http::Defect;
-use proto_http::server::{self, Parse};
+use proto_http::server::{self, RequestParse};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Bytes, Nanos, Time};
 
@@ -183,10 +183,10 @@ impl VideoServer {
         };
         let received = std::mem::take(&mut found.received);
         let (used, answer) = match server::request(&received) {
-            Parse::NeedMore if received.len() <= REQUEST_MAX => (0, None),
-            Parse::NeedMore => (received.len(), Some(refused(Defect::HeadTooLong))),
-            Parse::Malformed(defect) => (received.len(), Some(refused(defect))),
-            Parse::Done { consumed, request } => {
+            RequestParse::NeedMore if received.len() <= REQUEST_MAX => (0, None),
+            RequestParse::NeedMore => (received.len(), Some(refused(Defect::HeadTooLong))),
+            RequestParse::Malformed(defect) => (received.len(), Some(refused(defect))),
+            RequestParse::Done { consumed, request } => {
                 let is_media = media(catalog, &request).is_some();
                 let n = if is_media { add(&counts.media, 1) + 1 } else { 0 };
                 let fault = if is_media { faults.of(n) } else { None };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use cache_store::Expiry;
 use proto_memcache::Reply;
-use proto_memcache::binary::{Command, Echo, Parse, Request, Status, reply};
+use proto_memcache::binary::{BinaryParse, BinaryRequest, Command, Echo, Status, reply};
 use reactor::Reactor;
 use tracing::warn;
 
@@ -49,14 +49,16 @@ impl<R: Reactor> Core<R> {
             let known = client.is_known;
             let Some(binary) = &mut client.binary else { return used };
             let (consumed, request) = match binary.parser.parse(&bytes[used..], known) {
-                Parse::NeedMore { .. } if binary.parser.needed() < LARGE => return used,
-                Parse::NeedMore { .. } => return used + self.begin_binary_value(client, &bytes[used..]),
-                Parse::Skipped { consumed } => {
+                BinaryParse::NeedMore { .. } if binary.parser.needed() < LARGE => return used,
+                BinaryParse::NeedMore { .. } => {
+                    return used + self.begin_binary_value(client, &bytes[used..]);
+                }
+                BinaryParse::Skipped { consumed } => {
                     used += consumed;
                     continue;
                 }
-                Parse::Done { consumed, request } => (consumed, request),
-                Parse::Close => {
+                BinaryParse::Done { consumed, request } => (consumed, request),
+                BinaryParse::Close => {
                     client.close_for_error();
                     return bytes.len();
                 }
@@ -97,8 +99,8 @@ impl<R: Reactor> Core<R> {
         self.begin(client, set.key, (set.flags, expiry, set.length), command, (bytes, value))
     }
 
-    fn binary_request(&mut self, reactor: &mut R, client: &mut Client, request: &Request) -> Flow {
-        let Request { echo, command } = *request;
+    fn binary_request(&mut self, reactor: &mut R, client: &mut Client, request: &BinaryRequest) -> Flow {
+        let BinaryRequest { echo, command } = *request;
         let mut room = [0; 16];
         if let Some((operation, key, value)) = BinaryOperation::of(echo, &command, &mut room) {
             return self.operate(reactor, client, Operation::Binary(operation), key, value);
@@ -181,7 +183,7 @@ impl<R: Reactor> Core<R> {
         &mut self,
         reactor: &mut R,
         client: &mut Client,
-        request: &Request,
+        request: &BinaryRequest,
         goes_on: bool,
         mechanism: &[u8],
         data: &[u8],

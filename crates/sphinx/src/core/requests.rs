@@ -4,7 +4,7 @@
 //! command for a key goes to its owner in one piece.
 
 use proto_memcache::Reply;
-use proto_memcache::server::{BINARY_KEY_MAX, Keys, Meta, MetaVerb, Parse, Refusal, Request, reply};
+use proto_memcache::server::{BINARY_KEY_MAX, Keys, Meta, MetaVerb, Refusal, Request, RequestParse, reply};
 use reactor::{Conn, Reactor};
 
 use super::Core;
@@ -165,13 +165,13 @@ impl<R: Reactor> Core<R> {
                 return used;
             }
             let (consumed, request) = match client.parser.parse(&bytes[used..]) {
-                Parse::NeedMore { .. } => return used + self.begin_value(client, &bytes[used..]),
-                Parse::Skipped { consumed } => {
+                RequestParse::NeedMore { .. } => return used + self.begin_value(client, &bytes[used..]),
+                RequestParse::Skipped { consumed } => {
                     used += consumed;
                     continue;
                 }
-                Parse::Done { consumed, request } => (consumed, request),
-                Parse::Close(_) => {
+                RequestParse::Done { consumed, request } => (consumed, request),
+                RequestParse::Close(_) => {
                     client.close_for_error();
                     return bytes.len();
                 }

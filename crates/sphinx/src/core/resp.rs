@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use cache_store::Expiry;
 use proto_memcache::limits::{KEY_MAX, item_size};
-use proto_resp::server::{Args, Parse, Version, read_i64, reply};
+use proto_resp::server::{Args, RequestParse, Version, read_i64, reply};
 use reactor::Reactor;
 
 use super::Core;
@@ -61,25 +61,25 @@ impl<R: Reactor> Core<R> {
             }
             requests += 1;
             let consumed = match parser.parse(&bytes[used..], client.is_known) {
-                Parse::NeedMore { .. } => return used,
-                Parse::Skipped { consumed } => {
+                RequestParse::NeedMore { .. } => return used,
+                RequestParse::Skipped { consumed } => {
                     used += consumed;
                     continue;
                 }
-                Parse::TooLong { consumed } => {
+                RequestParse::TooLong { consumed } => {
                     used += consumed;
                     let (partition, now) = (self.partitions.any(), self.now);
                     self.partitions.with(partition, |store| store.refuse_too_large(None, now));
                     _ = self.refuse_resp(reactor, client, TOO_LARGE);
                     continue;
                 }
-                Parse::Malformed(malformed) => {
+                RequestParse::Malformed(malformed) => {
                     let text = format!("ERR Protocol error: {malformed}");
                     _ = self.refuse_resp(reactor, client, text.as_bytes());
                     client.close_for_error();
                     return bytes.len();
                 }
-                Parse::Done { consumed } => consumed,
+                RequestParse::Done { consumed } => consumed,
             };
             let args = parser.args(&bytes[used..]);
             let row = Row::find(args.get(0).unwrap_or_default());

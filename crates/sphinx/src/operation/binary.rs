@@ -307,7 +307,7 @@ fn is_word(key: Key) -> bool {
 #[cfg(test)]
 mod tests {
     use proto_memcache::binary::testing::{Packet, Read, read};
-    use proto_memcache::binary::{Parse, RequestParser};
+    use proto_memcache::binary::{BinaryParse, BinaryParser};
 
     use super::*;
 
@@ -317,7 +317,7 @@ mod tests {
     fn answer(store: &mut Store, packet: Packet<'_>) -> Option<(Status, Vec<u8>, u64)> {
         let mut bytes = Vec::new();
         packet.opaque(77).append(&mut bytes);
-        let Parse::Done { request, .. } = RequestParser::default().parse(&bytes, true) else { panic!() };
+        let BinaryParse::Done { request, .. } = BinaryParser::default().parse(&bytes, true) else { panic!() };
         let mut room = [0; 16];
         let (operation, key, value) =
             BinaryOperation::of(request.echo, &request.command, &mut room).expect("it has a key");

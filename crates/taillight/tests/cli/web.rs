@@ -80,7 +80,7 @@ fn answer(mut stream: impl Read + Write, set: &FileSet) {
     let (mut received, mut piece) = (Vec::new(), [0; 4096]);
     for turn in 0.. {
         let (consumed, path, keep_alive) = loop {
-            if let proto_http::server::Parse::Done { consumed, request } =
+            if let proto_http::server::RequestParse::Done { consumed, request } =
                 proto_http::server::request(&received)
             {
                 break (consumed, request.target.to_owned(), request.keep_alive);

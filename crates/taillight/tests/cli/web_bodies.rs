@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use proto_http::server::{Parse, request};
+use proto_http::server::{RequestParse, request};
 use results::Trial;
 
 use crate::run::{answers, finish, refuses, taillight};
@@ -26,7 +26,7 @@ fn recording() -> (String, Arc<Mutex<Vec<Seen>>>) {
                 let (mut received, mut piece) = (Vec::new(), vec![0; 1 << 16]);
                 while let Ok(length @ 1..) = stream.read(&mut piece) {
                     received.extend_from_slice(&piece[..length]);
-                    while let Parse::Done { consumed, request } = request(&received) {
+                    while let RequestParse::Done { consumed, request } = request(&received) {
                         kept.lock().unwrap().push((request.method.to_owned(), request.body.to_vec()));
                         received.drain(..consumed);
                         if stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n").is_err() {

@@ -55,9 +55,9 @@ pub(crate) const SEGMENTS: usize = 5;
 impl Answers for Logic {
     fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)> {
         let (consumed, request) = match server::request(bytes) {
-            server::Parse::NeedMore => return None,
-            server::Parse::Done { consumed, request } => (consumed, request),
-            server::Parse::Malformed(defect) => panic!("{defect}: {}", bytes.escape_ascii()),
+            server::RequestParse::NeedMore => return None,
+            server::RequestParse::Done { consumed, request } => (consumed, request),
+            server::RequestParse::Malformed(defect) => panic!("{defect}: {}", bytes.escape_ascii()),
         };
         let head = std::str::from_utf8(&bytes[..consumed - request.body.len()]).unwrap();
         let target = request.target.to_owned();

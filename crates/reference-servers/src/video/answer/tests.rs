@@ -1,4 +1,4 @@
-use proto_http::server::{Parse, request};
+use proto_http::server::{RequestParse, request};
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn catalog() -> Catalog {
 
 /// The head and the complete body of the answer to a client's text.
 fn answered(catalog: &Catalog, text: &str, fault: Option<Fault>) -> (String, Vec<u8>, Answer) {
-    let Parse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
+    let RequestParse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
     let answer = answer(catalog, &request, fault, || "{\"answers\": 5}\n".into());
     let mut body = vec![0; answer.body.left() as usize];
     answer.body.clone().fill(&mut body);
@@ -190,7 +190,7 @@ fn faults_show_in_the_answer() {
 fn only_parts_of_videos_are_media() {
     let catalog = catalog();
     let check = |text: &str, expect: bool| {
-        let Parse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
+        let RequestParse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
         assert_eq!(media(&catalog, &request).is_some(), expect, "{text}");
     };
     check(&get(FILE, ""), true);
