@@ -14,13 +14,15 @@
 //! the paths that they measure, as in `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; the default is the
 //! generator, the targets and the study.
 //!
-//! A region of `studies` instead of a result, `<!-- generated: ../../studies claims -->`, holds the claims of all studies.
+//! A region of `studies` instead of a result, `<!-- generated: ../../studies claims -->`, holds the figures of
+//! the papers, which `docs/reference/papers.toml` lists, and below them the claims of all studies.
 //!
 //! A region whose result is not in the tree holds the commands that measure it and no figure; `findings` rejects any
 //! other content. Each study's README has a region.
 
 mod age;
 mod claims;
+mod figures;
 mod region;
 mod tables;
 mod unmeasured;
@@ -51,7 +53,7 @@ struct Made {
 /// Rewrites the regions that differ from their results. Returns the findings that a person must fix.
 pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     let mut source = Tree::new(repository);
-    let mut left: Vec<Finding> = sizes(repository).into_iter().chain(without_region(repository)).collect();
+    let mut left = [sizes(repository), without_region(repository), figures::findings(repository)].concat();
     for (file, text) in repository.ending(".md") {
         let made = document(file, text, &mut source);
         if made.text != text {
@@ -64,12 +66,13 @@ pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     Ok(left)
 }
 
-/// Regions that differ from their results, and results that are too large for a tree.
+/// Regions that differ from their results, results that are too large for a tree, and figures that nothing shows.
 pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
     let mut source = Tree::new(repository);
     let documents = repository.ending(".md");
     let differ = documents.flat_map(|(file, text)| document(file, text, &mut source).findings);
-    differ.chain(sizes(repository)).chain(without_region(repository)).collect()
+    let others = [sizes(repository), without_region(repository), figures::findings(repository)].concat();
+    differ.chain(others).collect()
 }
 
 /// Studies whose README has neither a measured result nor the commands for one.
@@ -237,6 +240,12 @@ impl<'a> Tree<'a> {
     fn tables(&mut self, path: &str) -> Result<Tables, String> {
         let read = || Tables::read(&self.repository.root().join(path), path);
         self.known.entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// The tables of the study in `folder`; `None` if the tree does not have its result.
+    fn tables_of_study(&mut self, folder: &str) -> Result<Option<Tables>, String> {
+        let result = format!("{folder}/{}", unmeasured::STUDY_RESULT);
+        self.exists(&result).then(|| self.tables(&result)).transpose()
     }
 
     /// The paths of `paths` that changed after `tables` were measured; `None` if unknown.

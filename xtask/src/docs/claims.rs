@@ -1,15 +1,15 @@
-//! The table of all claims of the studies, by paper: the paper's statement, ours, and the verdict.
+//! All claims of the studies, by paper and figure: the paper's statement, ours, and the verdict.
 
 use serde::Deserialize;
 
 use super::Tree;
+use super::figures::{self, Figure};
 use super::tables::{Tables, row};
-use super::unmeasured::STUDY_RESULT;
 
 /// Path that a region names instead of a result.
 pub(super) const STUDIES: &str = "studies";
-/// The papers, in the order of their tables. Other sources come last.
-const PAPERS: [&str; 4] = ["IISWC'17", "ANCS'19", "ISPASS'16", "CAL'18"];
+/// The papers, in the order of the document. Other sources come last.
+pub(super) const PAPERS: [&str; 4] = ["IISWC'17", "ANCS'19", "ISPASS'16", "CAL'18"];
 const OTHERS: &str = "Other publications, and this project's own expectations";
 /// Verdicts in the order of the summary, each with its verb.
 const VERDICTS: [(&str, &str); 5] = [
@@ -20,7 +20,7 @@ const VERDICTS: [(&str, &str); 5] = [
     (NOT_MEASURED, "are not measured yet"),
 ];
 const NOT_HERE: &str = "not measurable here";
-const NOT_MEASURED: &str = "not measured yet";
+pub(super) const NOT_MEASURED: &str = "not measured yet";
 
 #[derive(Deserialize)]
 struct File {
@@ -37,6 +37,7 @@ struct Claim {
 }
 
 struct Row {
+    /// The study's folder in `studies/`.
     study: String,
     source: String,
     text: String,
@@ -48,29 +49,50 @@ struct Row {
 ///
 /// Errors: a file of claims or a result cannot be read.
 pub(super) fn lines(depth: usize, source: &mut Tree<'_>) -> Result<Vec<String>, String> {
+    let figures = figures::all(source.repository)?;
+    let root = "../".repeat(depth);
     let mut rows = Vec::new();
     for (file, text) in source.claims() {
         let claims: File = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         let folder = file.trim_end_matches("/claims.toml");
-        let result = format!("{folder}/{STUDY_RESULT}");
-        let tables = if source.exists(&result) { Some(source.tables(&result)?) } else { None };
-        let name = folder.trim_start_matches("studies/");
-        let study = format!("[{name}]({}{folder}/README.md)", "../".repeat(depth));
-        rows.extend(claims.claim.into_iter().map(|claim| judged(&study, claim, tables.as_ref())));
+        let tables = source.tables_of_study(folder)?;
+        let study = folder.trim_start_matches("studies/");
+        rows.extend(claims.claim.into_iter().map(|claim| judged(study, claim, tables.as_ref())));
     }
     let mut lines = vec![String::new(), summary(&rows), String::new()];
     for paper in PAPERS.into_iter().chain([OTHERS]) {
-        let of_paper: Vec<&Row> = rows.iter().filter(|row| row.paper() == paper).collect();
-        if of_paper.is_empty() {
-            continue;
+        let claims_of = |figure: Option<&Figure>| {
+            let is_of = |row: &&Row| {
+                row.paper() == paper && figures::of_claim(&figures, paper, &row.study, &row.source) == figure
+            };
+            table(&root, rows.iter().filter(is_of))
+        };
+        let mut part = Vec::new();
+        for figure in figures.iter().filter(|figure| figure.paper == paper) {
+            part.extend(figure.lines(&root, source)?);
+            part.extend(claims_of(Some(figure)));
         }
-        lines.extend([format!("*{paper}*"), String::new()]);
-        lines.push("| paper | claim | here | verdict | study |".into());
-        lines.push("|---|---|---|---|---|".into());
-        lines.extend(of_paper.into_iter().map(Row::line));
-        lines.push(String::new());
+        let rest = claims_of(None);
+        if !part.is_empty() && !rest.is_empty() {
+            part.extend(["### Statements without a figure".to_owned(), String::new()]);
+        }
+        part.extend(rest);
+        if !part.is_empty() {
+            lines.extend([format!("## {paper}"), String::new()]);
+            lines.extend(part);
+        }
     }
     Ok(lines)
+}
+
+/// The table of these claims; no line without claims.
+fn table<'r>(root: &str, rows: impl Iterator<Item = &'r Row>) -> Vec<String> {
+    let lines: Vec<String> = rows.map(|row| row.line(root)).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    let head = ["| paper | claim | here | verdict | study |", "|---|---|---|---|---|"];
+    head.map(str::to_owned).into_iter().chain(lines).chain([String::new()]).collect()
 }
 
 /// The verdict of a result on a claim of this text: a claim that was reworded since is not measured yet. A result has no row for
@@ -112,12 +134,12 @@ impl Row {
         PAPERS.into_iter().find(|paper| self.source.starts_with(paper)).unwrap_or(OTHERS)
     }
 
-    fn line(&self) -> String {
+    fn line(&self, root: &str) -> String {
         let place = self.source.strip_prefix(self.paper()).unwrap_or(&self.source).trim_start();
         let (study, cells) = (&self.study, [place, &self.text, &self.measured, &self.verdict]);
         let cells = row(&cells.map(str::to_owned));
         // The link is Markdown already.
-        format!("{cells} {study} |")
+        format!("{cells} [{study}]({root}studies/{study}/README.md) |")
     }
 }
 

@@ -71,6 +71,16 @@ impl Tables {
         table.rows.iter().find(|row| row.first().is_some_and(|cell| is_wanted(cell))).map(Vec::as_slice)
     }
 
+    /// Effort and day, such as `quick run, 9 blocks, on 2026-11-23`.
+    pub(super) fn run(&self) -> String {
+        let effort = self.validity.first().map_or("measured", String::as_str);
+        format!("{effort}, on {}", self.day())
+    }
+
+    fn day(&self) -> &str {
+        self.created.split('T').next().unwrap_or_default()
+    }
+
     /// The tables called `ids` as Markdown, with titles if there are several, then their provenance; `older` is the
     /// line about their age, if any.
     pub(super) fn lines(&self, ids: &[&str], older: Option<String>) -> Result<Vec<String>, String> {
@@ -89,11 +99,13 @@ impl Tables {
             lines.push(String::new());
             lines.extend(table.notes.iter().flat_map(|note| [escaped(note), String::new()]));
         }
-        let day = self.created.split('T').next().unwrap_or_default();
         let commit = self.commit.as_ref().map_or(String::new(), |commit| format!(" at commit {commit}"));
         lines.push(format!(
-            "Measured on {day} by `{}`, Taillight {}{commit}, on {}.",
-            self.command, self.version, self.machine
+            "Measured on {} by `{}`, Taillight {}{commit}, on {}.",
+            self.day(),
+            self.command,
+            self.version,
+            self.machine
         ));
         if !self.validity.is_empty() {
             lines.push(self.validity.iter().map(|words| sentence(words)).collect::<Vec<_>>().join(" "));

@@ -10,6 +10,27 @@ const JSON: &str = r#"{
   ]
 }"#;
 
+const PAPERS: &str = "
+[[figure]]
+paper = \"IISWC'17\"
+name = 'Fig. 1'
+shows = 'The load.'
+studies = ['1-x']
+
+[[figure]]
+paper = \"IISWC'17\"
+name = 'Table I'
+shows = 'The machines.'
+instead = 'each result'
+why = 'they are gone'
+
+[[figure]]
+paper = \"IISWC'17\"
+name = 'Fig. 3'
+shows = 'Threads.'
+studies = ['1-x', '2-y']
+";
+
 /// A document next to these results, and the paths changed since, if known.
 fn made_at(file: &str, text: &str, changed: Option<&[&str]>) -> Made {
     let claims = |claims: &[(&str, &str)]| -> String {
@@ -18,6 +39,9 @@ fn made_at(file: &str, text: &str, changed: Option<&[&str]>) -> Made {
         claims.iter().map(claim).collect()
     };
     let first = [("a|b", "IISWC'17 Fig. 1: 70 %"), ("new", "IISWC'17 Fig. 2"), ("xeon", "IISWC'17 Fig. 3")];
+    let second = [("c", "ours"), ("d", "ANCS'19 §V"), ("e", "IISWC'17 §V, Figs. 3 and 10")];
+    let study = "[[parameter]]\nabout = 'threads'\nvalue = 'min(7, server)'\npublished = 7\n\
+        [[parameter]]\nabout = 'form'\nvalue = \"'bare'\"\npublished = 'bare'\n";
     let paths = ["crates/openloop/REVISIONS.md", "crates/other"];
     let repository = Repository::of(&[
         (paths[0], ""),
@@ -26,7 +50,9 @@ fn made_at(file: &str, text: &str, changed: Option<&[&str]>) -> Made {
         ("studies/x/commit.json", ""),
         ("studies/1-x/result.taillight.tgz", ""),
         ("studies/1-x/claims.toml", &(claims(&first) + "when = \"machine == 'Xeon'\"\n")),
-        ("studies/2-y/claims.toml", &claims(&[("c", "ours")])),
+        ("studies/1-x/study.toml", study),
+        ("studies/2-y/claims.toml", &claims(&second)),
+        (figures::FILE, PAPERS),
     ]);
     let commit = r#""version": "0.1.0", "commit": "abc1234","#;
     let judged = r#"[["a|b", "IISWC'17", "reproduced", "m: 2 (1 to 3)"]]"#;
@@ -198,16 +224,65 @@ fn tables_are_read_from_what_was_packed() {
 }
 
 #[test]
-fn all_claims_stand_in_tables_by_paper() {
+fn all_claims_stand_below_their_figures() {
     let text = "<!-- generated: ../../studies claims -->\n<!-- end generated -->\n";
     let made = made_at("docs/reference/papers.md", text, None);
-    let expect = "\nOf 4 claims 1 are reproduced, 1 cannot be measured on the machine that measured them, 2 are not measured yet.\n\n*IISWC'17*\n\n\
+    let expect = "\nOf 6 claims 1 are reproduced, 1 cannot be measured on the machine that measured them, 4 are not measured yet.\n\n\
+        ## IISWC'17\n\n### Fig. 1\n\nThe load.\n\n\
+        - [1-x](../../studies/1-x/README.md): quick run, on 2026-11-23. Deviations: threads: `min(7, server)` instead of 7.\n\n\
         | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
         | Fig. 1: 70 % | a\\|b | m: 2 (1 to 3) | reproduced | [1-x](../../studies/1-x/README.md) |\n\
-        | Fig. 2 | new |  | not measured yet | [1-x](../../studies/1-x/README.md) |\n\
-        | Fig. 3 | xeon | it is about other machines | not measurable here | [1-x](../../studies/1-x/README.md) |\n\n\
-        *Other publications, and this project's own expectations*\n\n\
+        | Fig. 2 | new |  | not measured yet | [1-x](../../studies/1-x/README.md) |\n\n\
+        ### Table I\n\nThe machines.\n\n- Shown instead by each result.\n- Not shown: they are gone.\n\n\
+        ### Fig. 3\n\nThreads.\n\n\
+        - [1-x](../../studies/1-x/README.md): quick run, on 2026-11-23. Deviations: threads: `min(7, server)` instead of 7.\n\
+        - [2-y](../../studies/2-y/README.md): not measured yet.\n\n\
+        | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
+        | Fig. 3 | xeon | it is about other machines | not measurable here | [1-x](../../studies/1-x/README.md) |\n\
+        | §V, Figs. 3 and 10 | e |  | not measured yet | [2-y](../../studies/2-y/README.md) |\n\n\
+        ## ANCS'19\n\n\
+        | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
+        | §V | d |  | not measured yet | [2-y](../../studies/2-y/README.md) |\n\n\
+        ## Other publications, and this project's own expectations\n\n\
         | paper | claim | here | verdict | study |\n|---|---|---|---|---|\n\
         | ours | c |  | not measured yet | [2-y](../../studies/2-y/README.md) |\n\n";
     assert!(made.text.contains(expect), "{}", made.text);
+}
+
+#[test]
+fn a_claim_belongs_to_the_first_figure_of_its_study_that_it_names() {
+    let figures = figures::all(&Repository::of(&[(figures::FILE, PAPERS)])).unwrap();
+    let check = |study: &str, source: &str, expect: Option<usize>| {
+        let found = figures::of_claim(&figures, "IISWC'17", study, source);
+        assert!(found == expect.map(|at| &figures[at]), "{study}: {source}");
+    };
+    check("1-x", "IISWC'17 Fig. 3, as Fig. 1 has it", Some(2));
+    check("1-x", "IISWC'17 Fig. 10, Fig. 3", Some(2));
+    check("1-x", "IISWC'17 §V, Table I", Some(0));
+    check("2-y", "IISWC'17 Fig. 1", Some(2));
+    check("3-z", "IISWC'17 Fig. 1", None);
+}
+
+#[test]
+fn a_figure_has_a_study_or_a_reason() {
+    let check = |from: &str, to: &str, expect: &[&str]| {
+        let papers = PAPERS.replace(from, to);
+        let files = [
+            (figures::FILE, papers.as_str()),
+            ("studies/1-x/study.toml", ""),
+            ("studies/2-y/study.toml", ""),
+        ];
+        let found: Vec<String> =
+            figures::findings(&Repository::of(&files)).into_iter().map(|finding| finding.problem).collect();
+        assert_eq!(found, expect, "{to}");
+    };
+    check("", "", &[]);
+    check("instead = 'each result'\n", "", &[]);
+    check(
+        "instead = 'each result'\nwhy = 'they are gone'\n",
+        "",
+        &["IISWC'17 Table I has neither a study nor a reason"],
+    );
+    check("studies = ['1-x']", "studies = ['3-z']", &["IISWC'17 Fig. 1 names an unknown study, 3-z"]);
+    check("17\"\nname = 'Fig. 3'", "18\"\nname = 'Fig. 3'", &["IISWC'18 Fig. 3 is of an unknown paper"]);
 }
