@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use results::{KeptProcess, KeptRequest, KeptService, KeptTraces, RequestOutcome, TracedRequest};
-use traces::{Kind, Outcome, Span, TraceId};
+use traces::{Span, SpanKind, SpanOutcome, TraceId};
 use units::Nanos;
 
 use crate::Kept;
@@ -76,7 +76,7 @@ fn page_of(page: u8) -> [Span; 4] {
         peer,
         method: 0,
         kind,
-        outcome: Outcome::Ok,
+        outcome: SpanOutcome::Ok,
         is_retried: false,
         trace: TraceId([page; 16]),
         span,
@@ -87,10 +87,10 @@ fn page_of(page: u8) -> [Span; 4] {
         bytes_out: 20,
     };
     [
-        span(Kind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
-        span(Kind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108]),
-        span(Kind::Server, PLOT, 0, (3, 2), [103, 103, 103, 107, 107, 107]),
-        span(Kind::Store, PLOT, STORE, (4, 3), [104, 104, 104, 104, 106, 106]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
+        span(SpanKind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108]),
+        span(SpanKind::Server, PLOT, 0, (3, 2), [103, 103, 103, 107, 107, 107]),
+        span(SpanKind::Store, PLOT, STORE, (4, 3), [104, 104, 104, 104, 106, 106]),
     ]
 }
 

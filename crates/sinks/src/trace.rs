@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use results::{KeptProcess, KeptRequest, KeptTraces, Part, RequestOutcome, TracedRequest};
-use traces::{Kind, Names, Outcome, Span, join, store_method};
+use traces::{Names, Span, SpanKind, SpanOutcome, join, store_method};
 use units::Nanos;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -192,8 +192,8 @@ impl<'a> Telling<'a> {
         let root = joined.as_ref().map(|request| request.root.span.span);
         // A server's end is critical if the call that led to it is.
         let is_critical = |span: &Span| match span.kind {
-            Kind::Server => root == Some(span.span) || critical.contains(&span.parent),
-            Kind::Client | Kind::Store => critical.contains(&span.span),
+            SpanKind::Server => root == Some(span.span) || critical.contains(&span.parent),
+            SpanKind::Client | SpanKind::Store => critical.contains(&span.span),
         };
         let end = |span: &Span| self.end(span, is_critical(span));
         Some(Trace {
@@ -212,14 +212,14 @@ impl<'a> Telling<'a> {
 
     fn end(&self, span: &Span, is_critical: bool) -> End {
         let (role, names) = match span.kind {
-            Kind::Server => (Role::Server, SERVER),
-            Kind::Client => (Role::Client, CLIENT),
-            Kind::Store => (Role::Store, CLIENT),
+            SpanKind::Server => (Role::Server, SERVER),
+            SpanKind::Client => (Role::Client, CLIENT),
+            SpanKind::Store => (Role::Store, CLIENT),
         };
         let method = match span.kind {
-            Kind::Server => self.names.method(span.service, span.method),
-            Kind::Client => self.names.method(span.peer, span.method),
-            Kind::Store => store_method(span.method),
+            SpanKind::Server => self.names.method(span.service, span.method),
+            SpanKind::Client => self.names.method(span.peer, span.method),
+            SpanKind::Store => store_method(span.method),
         };
         let shift = i128::from(self.offset(span));
         let moments = names.iter().zip(span.stamps).map(|(name, at)| (*name, moved(at, shift)));
@@ -230,10 +230,10 @@ impl<'a> Telling<'a> {
             peer: if role == Role::Server { String::new() } else { self.names.service(span.peer) },
             method,
             outcome: match span.outcome {
-                Outcome::Ok => "ok",
-                Outcome::Refused => "refused",
-                Outcome::Failed => "failed",
-                Outcome::Deadline => "deadline",
+                SpanOutcome::Ok => "ok",
+                SpanOutcome::Refused => "refused",
+                SpanOutcome::Failed => "failed",
+                SpanOutcome::Deadline => "deadline",
             },
             is_retried: span.is_retried,
             span: span.span,

@@ -90,7 +90,7 @@ impl SpanFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::span::{Kind, Outcome, TraceId};
+    use crate::span::{SpanKind, SpanOutcome, TraceId};
     use units::Nanos;
 
     fn head() -> Vec<u8> {
@@ -108,8 +108,8 @@ mod tests {
             instance: 2,
             peer: 0,
             method: 0,
-            kind: Kind::Server,
-            outcome: Outcome::Ok,
+            kind: SpanKind::Server,
+            outcome: SpanOutcome::Ok,
             is_retried: false,
             trace: TraceId([1; 16]),
             span: number,

@@ -1,7 +1,7 @@
 //! Spans of requests that several services answer together: read from the files of each process, joined into trees, and
 //! cut into parts along the critical path that sum to the whole, to the nanosecond.
 //!
-//! [`SpanFile::read`] parses the bytes of one file, [`join`] joins the spans of all, [`Request::parts`] cuts one
+//! [`SpanFile::read`] parses the bytes of one file, [`join`] joins the spans of all, [`RequestTree::parts`] cuts one
 //! request into parts, and [`summary()`] sums the parts up, as a trial keeps them. No file and no clock is read.
 //!
 //! Source: `apps/movies/chassis` defines the layout of the records.
@@ -16,6 +16,6 @@ mod tree;
 
 pub use file::{FileError, Origin, SpanFile};
 pub use parts::Segment;
-pub use span::{Kind, Outcome, SPAN_BYTES, Span, SpanError, TraceId};
+pub use span::{SPAN_BYTES, Span, SpanError, SpanKind, SpanOutcome, TraceId};
 pub use summary::{CallCount, Edge, Names, Observed, STORE_METHODS, Sampled, store_method, summary};
-pub use tree::{Call, Request, Served, join};
+pub use tree::{Call, RequestTree, Served, join};

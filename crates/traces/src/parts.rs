@@ -6,8 +6,8 @@ use std::iter::once;
 use results::Part;
 use units::Nanos;
 
-use crate::span::{Kind, Span};
-use crate::tree::{Call, Request, Served};
+use crate::span::{Span, SpanKind};
+use crate::tree::{Call, RequestTree, Served};
 
 /// A piece of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Segment {
     pub time: Nanos,
 }
 
-impl Request {
+impl RequestTree {
     /// Its critical path, in order: the segments sum to [`Span::length`] of its root, to the nanosecond.
     ///
     /// The path is walked backwards from the end: the call that ended last is the one that was waited for. Before that
@@ -114,7 +114,7 @@ fn waits(served: &Served) -> Vec<Wait<'_>> {
 /// From called to decoded.
 fn of_call(call: &Call) -> Vec<Segment> {
     let span = &call.span;
-    if span.kind == Kind::Store {
+    if span.kind == SpanKind::Store {
         return vec![piece(span, Part::Store, span.length())];
     }
     let mut all =

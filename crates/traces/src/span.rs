@@ -12,7 +12,7 @@ pub struct TraceId(pub [u8; 16]);
 
 /// The end of a call that a span describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SpanKind {
     /// The called service's end.
     Server,
     /// The caller's end.
@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum SpanOutcome {
     /// With an answer.
     Ok,
     /// With a refusal, which is an answer.
@@ -48,9 +48,9 @@ pub struct Span {
     /// The method's index in the called service's list; for a store, the operation.
     pub method: u16,
     /// Which end.
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: SpanOutcome,
     /// Whether the call was retried after its connection had failed.
     pub is_retried: bool,
     /// Of which request.
@@ -99,16 +99,16 @@ impl Span {
         let short = |at| u16::from_le_bytes(word(bytes, at));
         let long = |at| u64::from_le_bytes(word(bytes, at));
         let kind = match bytes[12] {
-            0 => Kind::Server,
-            1 => Kind::Client,
-            2 => Kind::Store,
+            0 => SpanKind::Server,
+            1 => SpanKind::Client,
+            2 => SpanKind::Store,
             other => return Err(SpanError::Kind(other)),
         };
         let outcome = match bytes[13] {
-            0 => Outcome::Ok,
-            1 => Outcome::Refused,
-            2 => Outcome::Failed,
-            3 => Outcome::Deadline,
+            0 => SpanOutcome::Ok,
+            1 => SpanOutcome::Refused,
+            2 => SpanOutcome::Failed,
+            3 => SpanOutcome::Deadline,
             other => return Err(SpanError::Outcome(other)),
         };
         let stamps = [0, 1, 2, 3, 4, 5].map(|i| long(48 + 8 * i));
@@ -175,8 +175,8 @@ mod tests {
             instance: 1,
             peer: 0,
             method: 2,
-            kind: Kind::Server,
-            outcome: Outcome::Refused,
+            kind: SpanKind::Server,
+            outcome: SpanOutcome::Refused,
             is_retried: true,
             trace: TraceId([7; 16]),
             span: 0x0102_0304_0506_0708,

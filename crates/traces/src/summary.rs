@@ -19,7 +19,7 @@ use results::{ByLot, LatencySummary, TracedOperation, Traces};
 use units::Nanos;
 
 use self::group::Groups;
-use crate::{Request, SpanFile, TraceId, join};
+use crate::{RequestTree, SpanFile, TraceId, join};
 
 pub use self::edge::Edge;
 pub use self::names::{Names, STORE_METHODS, store_method};
@@ -118,11 +118,11 @@ pub fn summary(observed: &Observed<'_>) -> Traces {
 #[derive(Clone, Copy)]
 struct Traced<'a> {
     root: &'a Sampled,
-    request: &'a Request,
+    request: &'a RequestTree,
 }
 
 /// The completed requests of the window whose span at the entrance was found, and the generator's record of each.
-fn joined<'a>(observed: &Observed<'a>) -> (Vec<Request>, HashMap<TraceId, &'a Sampled>) {
+fn joined<'a>(observed: &Observed<'a>) -> (Vec<RequestTree>, HashMap<TraceId, &'a Sampled>) {
     let completed = observed.requests.iter().filter(|sampled| sampled.is_completed);
     let roots: HashMap<TraceId, &Sampled> = completed.map(|sampled| (sampled.trace, sampled)).collect();
     let spans = observed.files.iter().flat_map(|file| &file.spans);

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
-use crate::span::{Kind, Span, TraceId};
+use crate::span::{Span, SpanKind, TraceId};
 
 /// A request that one or more services have answered together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct RequestTree {
     /// Its identity.
     pub trace: TraceId,
     /// The service at which it came in, with all calls below.
@@ -35,20 +35,20 @@ pub struct Call {
 /// `entrance`, at which requests come in, is left out.
 ///
 /// Cost: linear in the spans, but for sorting.
-pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> Vec<Request> {
+pub fn join(spans: impl IntoIterator<Item = Span>, entrance: u16) -> Vec<RequestTree> {
     let mut by_trace: HashMap<TraceId, Vec<Span>> = HashMap::new();
     for span in spans {
         by_trace.entry(span.trace).or_default().push(span);
     }
     let of_trace = |(trace, spans): (TraceId, Vec<Span>)| request(trace, spans, entrance);
-    let mut requests: Vec<Request> = by_trace.into_iter().filter_map(of_trace).collect();
+    let mut requests: Vec<RequestTree> = by_trace.into_iter().filter_map(of_trace).collect();
     requests.sort_by_key(|request| (request.root.span.stamps[0], request.trace));
     requests
 }
 
 /// Of one trace.
-fn request(trace: TraceId, spans: Vec<Span>, entrance: u16) -> Option<Request> {
-    let is_root = |span: &Span| span.kind == Kind::Server && span.service == entrance;
+fn request(trace: TraceId, spans: Vec<Span>, entrance: u16) -> Option<RequestTree> {
+    let is_root = |span: &Span| span.kind == SpanKind::Server && span.service == entrance;
     let place = spans.iter().position(is_root)?;
     let mut left: HashMap<u64, Vec<Span>> = HashMap::new();
     let root = spans[place];
@@ -60,7 +60,7 @@ fn request(trace: TraceId, spans: Vec<Span>, entrance: u16) -> Option<Request> {
     let root = served(root, &mut left);
     let mut orphans: Vec<Span> = left.into_values().flatten().collect();
     orphans.sort_by_key(|span| (span.stamps[0], span.span));
-    Some(Request { trace, root, orphans })
+    Some(RequestTree { trace, root, orphans })
 }
 
 /// Takes a service's subtree out of `left`. Each span is taken once, so that cycles end.
@@ -68,7 +68,7 @@ fn served(span: Span, left: &mut HashMap<u64, Vec<Span>>) -> Served {
     let mut below: Vec<Span> = left.remove(&span.span).unwrap_or_default();
     below.sort_by_key(|span| (span.stamps[0], span.span));
     let (calls, others): (Vec<Span>, Vec<Span>) =
-        below.into_iter().partition(|span| span.kind != Kind::Server);
+        below.into_iter().partition(|span| span.kind != SpanKind::Server);
     if !others.is_empty() {
         left.entry(span.span).or_default().extend(others);
     }
@@ -78,14 +78,14 @@ fn served(span: Span, left: &mut HashMap<u64, Vec<Span>>) -> Served {
 
 /// The other end of a call; for a retried call the last one, which answered.
 fn answered(call: &Span, left: &mut HashMap<u64, Vec<Span>>) -> Option<Box<Served>> {
-    if call.kind != Kind::Client {
+    if call.kind != SpanKind::Client {
         return None;
     }
     let ends = left.get_mut(&call.span)?;
     let (place, _) = ends
         .iter()
         .enumerate()
-        .filter(|(_, span)| span.kind == Kind::Server && span.service == call.peer)
+        .filter(|(_, span)| span.kind == SpanKind::Server && span.service == call.peer)
         .max_by_key(|(_, span)| span.stamps[5])?;
     let end = ends.swap_remove(place);
     if ends.is_empty() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use traces::{Call, Kind, Request as Traced, SpanFile, join};
+use traces::{Call, RequestTree, SpanFile, SpanKind, join};
 
 use crate::movies::http::Request;
 use crate::movies::site::{Site, until};
@@ -42,7 +42,7 @@ pub(crate) fn traced(site: &Site, number: u8, request: Request) -> Value {
 }
 
 /// The requests whose root span and all of its called spans have been written.
-pub(crate) fn requests_in(folder: &Path) -> Vec<Traced> {
+pub(crate) fn requests_in(folder: &Path) -> Vec<RequestTree> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     // A process that has served nothing traced yet may not have begun its file.
     let spans = files.filter_map(|bytes| SpanFile::read(&bytes).ok()).flat_map(|file| file.spans);
@@ -114,7 +114,7 @@ pub(crate) fn each_query_makes_the_calls_of_its_graph(site: &Site, front: &str) 
         for request in requests_in(spans) {
             let served = request.root.all();
             let calls = served.iter().flat_map(|served| &served.calls);
-            let calls = calls.filter(|call| call.span.kind == Kind::Client);
+            let calls = calls.filter(|call| call.span.kind == SpanKind::Client);
             seen.entry(request.trace.0[0]).or_default().extend(calls.map(word));
         }
         seen

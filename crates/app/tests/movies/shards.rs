@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use traces::Kind;
+use traces::SpanKind;
 
 use crate::movies::edges::{each_query_makes_the_calls_of_its_graph, requests_in};
 use crate::movies::exact::Visitors;
@@ -68,7 +68,7 @@ fn both_instances_answer(site: &Site) {
             .unwrap()
             .map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
         let read = files.filter_map(|bytes| traces::SpanFile::read(&bytes).ok()).flat_map(|file| file.spans);
-        read.filter(|span| span.kind == Kind::Server)
+        read.filter(|span| span.kind == SpanKind::Server)
             .map(|span| (span.service, span.instance))
             .collect::<BTreeSet<_>>()
     };

@@ -1,6 +1,6 @@
 //! The same site as services in Java, and as one program.
 
-use traces::Request as Traced;
+use traces::RequestTree;
 
 use crate::movies::edges::{each_query_makes_the_calls_of_its_graph, requests_in, traced};
 use crate::movies::http::Request;
@@ -23,7 +23,7 @@ fn one_program_is_the_same_site() {
     site.keeps_the_contract();
     site.whole_page("/api/movie/3?reviews=3");
     traced(&site, 9, Request::get("/api/movie/3?reviews=3"));
-    let own = || requests_in(site.spans()).into_iter().find(|request: &Traced| request.trace.0[0] == 9);
+    let own = || requests_in(site.spans()).into_iter().find(|request: &RequestTree| request.trace.0[0] == 9);
     until("the span of a request that was traced is there", || own().is_some());
     let request = own().unwrap();
     // Its own work plus its caches' and databases'.

@@ -86,7 +86,7 @@ pub(super) fn identity(request: &TracedRequest) -> Option<TraceId> {
 #[cfg(test)]
 mod tests {
     use results::RequestOutcome;
-    use traces::{Kind, Origin, Outcome, SPAN_BYTES};
+    use traces::{Origin, SPAN_BYTES, SpanKind, SpanOutcome};
     use units::Nanos;
 
     use super::*;
@@ -97,8 +97,8 @@ mod tests {
             instance: 0,
             peer: 0,
             method: 0,
-            kind: Kind::Server,
-            outcome: Outcome::Ok,
+            kind: SpanKind::Server,
+            outcome: SpanOutcome::Ok,
             is_retried: false,
             trace: TraceId([trace; 16]),
             span,

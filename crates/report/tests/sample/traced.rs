@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hist::Latency;
 use results::*;
 use traces::{
-    CallCount, Edge, Kind as End, Names, Observed, Origin, Outcome, Sampled, Span, SpanFile, TraceId, summary,
+    CallCount, Edge, Names, Observed, Origin, Sampled, Span, SpanFile, SpanKind, SpanOutcome, TraceId,
+    summary,
 };
 use units::Nanos;
 
@@ -100,21 +101,21 @@ impl Site {
 
     fn add(
         &mut self,
-        kind: End,
+        kind: SpanKind,
         (service, peer): (u16, u16),
         trace: u8,
         parent: u64,
         stamps: [u64; 6],
     ) -> u64 {
         let number = self.spans.len() as u64 + 1;
-        let cpu = if kind == End::Server { (stamps[3] - stamps[2]) / 4 } else { 0 };
+        let cpu = if kind == SpanKind::Server { (stamps[3] - stamps[2]) / 4 } else { 0 };
         self.spans.push(Span {
             service,
             instance: 0,
             peer,
             method: 0,
             kind,
-            outcome: Outcome::Ok,
+            outcome: SpanOutcome::Ok,
             is_retried: false,
             trace: TraceId([trace, (number >> 32) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
             span: number,
@@ -135,11 +136,11 @@ impl Site {
         let taken = at + queue;
         let decoded = taken + self.time(8.0);
         let place = self.spans.len();
-        let own = self.add(End::Server, (service, 0), 0, parent, [0; 6]);
+        let own = self.add(SpanKind::Server, (service, 0), 0, parent, [0; 6]);
         let mut now = decoded + self.time(0.5 * work * (1.0 + 0.5 * strain));
         for (store, us) in stores(service) {
             let told = now + self.time(us * (1.0 + 0.4 * strain));
-            self.add(End::Store, (service, *store), 0, own, [now, now, now, now, told, told]);
+            self.add(SpanKind::Store, (service, *store), 0, own, [now, now, now, now, told, told]);
             now = told + self.time(15.0);
         }
         for group in calls(service, operation) {
@@ -160,7 +161,7 @@ impl Site {
         let had = at + if noise(self.seed, 22) > 0.97 { self.time(900.0 * strain) } else { 0 };
         let sent = had + self.time(20.0);
         let place = self.spans.len();
-        let own = self.add(End::Client, (service, callee), 0, parent, [0; 6]);
+        let own = self.add(SpanKind::Client, (service, callee), 0, parent, [0; 6]);
         let there = sent + self.time(60.0 * (1.0 + 0.6 * strain));
         let answered = self.serve(callee, operation, own, there) + self.time(60.0 * (1.0 + 0.6 * strain));
         let decoded = answered + self.time(12.0);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::join;
-use crate::span::{Outcome, TraceId};
+use crate::span::{SpanOutcome, TraceId};
 
 const PHP: u16 = 3;
 const PAGE: u16 = 4;
@@ -10,14 +10,14 @@ const INFO: u16 = 5;
 const PLOT: u16 = 6;
 const CACHE: u16 = 32;
 
-fn span(kind: Kind, service: u16, peer: u16, (span, parent): (u64, u64), stamps: [u64; 6]) -> Span {
+fn span(kind: SpanKind, service: u16, peer: u16, (span, parent): (u64, u64), stamps: [u64; 6]) -> Span {
     Span {
         service,
         instance: 0,
         peer,
         method: 0,
         kind,
-        outcome: Outcome::Ok,
+        outcome: SpanOutcome::Ok,
         is_retried: false,
         trace: TraceId([9; 16]),
         span,
@@ -29,28 +29,28 @@ fn span(kind: Kind, service: u16, peer: u16, (span, parent): (u64, u64), stamps:
     }
 }
 
-fn one(spans: &[Span]) -> Request {
+fn one(spans: &[Span]) -> RequestTree {
     let mut requests = join(spans.iter().copied(), PHP);
     assert_eq!(requests.len(), 1);
     requests.remove(0)
 }
 
-fn sums(request: &Request) -> Nanos {
+fn sums(request: &RequestTree) -> Nanos {
     request.parts().iter().map(|segment| segment.time).sum()
 }
 
-fn shown(request: &Request) -> Vec<(u16, u16, Part, u64)> {
+fn shown(request: &RequestTree) -> Vec<(u16, u16, Part, u64)> {
     request.parts().iter().map(|part| (part.service, part.peer, part.part, part.time.0)).collect()
 }
 
 #[test]
 fn a_call_and_a_store_follow_each_other() {
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [0, 10, 15, 200, 210, 220]),
-        span(Kind::Client, PHP, PAGE, (2, 1), [30, 40, 45, 50, 150, 155]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [0, 10, 15, 200, 210, 220]),
+        span(SpanKind::Client, PHP, PAGE, (2, 1), [30, 40, 45, 50, 150, 155]),
         // On another clock.
-        span(Kind::Server, PAGE, 0, (3, 2), [1_000, 1_020, 1_025, 1_080, 1_085, 1_090]),
-        span(Kind::Store, PAGE, CACHE, (4, 3), [1_030, 1_030, 1_030, 1_035, 1_060, 1_065]),
+        span(SpanKind::Server, PAGE, 0, (3, 2), [1_000, 1_020, 1_025, 1_080, 1_085, 1_090]),
+        span(SpanKind::Store, PAGE, CACHE, (4, 3), [1_030, 1_030, 1_030, 1_035, 1_060, 1_065]),
     ];
     let request = one(&spans);
     let expect = [
@@ -78,9 +78,9 @@ fn a_call_and_a_store_follow_each_other() {
 #[test]
 fn of_calls_at_once_the_one_that_ends_last_is_waited_for() {
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
-        span(Kind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
-        span(Kind::Client, PHP, PLOT, (3, 1), [10, 10, 10, 10, 80, 80]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
+        span(SpanKind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
+        span(SpanKind::Client, PHP, PLOT, (3, 1), [10, 10, 10, 10, 80, 80]),
     ];
     let expect = [
         (PHP, 0, Part::Application, 10),
@@ -90,9 +90,9 @@ fn of_calls_at_once_the_one_that_ends_last_is_waited_for() {
     assert_eq!(shown(&one(&spans)), expect);
     // If two calls overlap and neither contains the other, the earlier one is waited for until the later begins.
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
-        span(Kind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
-        span(Kind::Client, PHP, PLOT, (3, 1), [40, 40, 40, 40, 80, 80]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
+        span(SpanKind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
+        span(SpanKind::Client, PHP, PLOT, (3, 1), [40, 40, 40, 40, 80, 80]),
     ];
     let expect = [
         (PHP, 0, Part::Application, 10),
@@ -106,9 +106,9 @@ fn of_calls_at_once_the_one_that_ends_last_is_waited_for() {
 #[test]
 fn what_a_server_does_after_its_answer_is_read_counts_for_none() {
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
-        span(Kind::Client, PHP, PAGE, (2, 1), [0, 0, 0, 0, 50, 50]),
-        span(Kind::Server, PAGE, 0, (3, 2), [0, 0, 0, 45, 48, 70]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
+        span(SpanKind::Client, PHP, PAGE, (2, 1), [0, 0, 0, 0, 50, 50]),
+        span(SpanKind::Server, PAGE, 0, (3, 2), [0, 0, 0, 45, 48, 70]),
     ];
     let request = one(&spans);
     assert_eq!(sums(&request), Nanos(100));
@@ -118,8 +118,8 @@ fn what_a_server_does_after_its_answer_is_read_counts_for_none() {
 #[test]
 fn the_front_is_what_the_entrance_did_not_see() {
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [1_000, 1_010, 1_010, 1_090, 1_090, 1_100]),
-        span(Kind::Store, PHP, CACHE, (2, 1), [1_020, 1_020, 1_020, 1_020, 1_050, 1_050]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [1_000, 1_010, 1_010, 1_090, 1_090, 1_100]),
+        span(SpanKind::Store, PHP, CACHE, (2, 1), [1_020, 1_020, 1_020, 1_020, 1_050, 1_050]),
     ];
     let request = one(&spans);
     let whole = |root: u64| {
@@ -144,26 +144,29 @@ fn the_front_is_what_the_entrance_did_not_see() {
 #[test]
 fn the_critical_path_leads_through_what_was_waited_for() {
     let spans = [
-        span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
-        span(Kind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
-        span(Kind::Server, INFO, 0, (3, 2), [15, 15, 15, 50, 50, 50]),
-        span(Kind::Store, INFO, CACHE, (4, 3), [20, 20, 20, 20, 30, 30]),
-        span(Kind::Client, PHP, PAGE, (5, 1), [60, 60, 60, 60, 90, 90]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]),
+        span(SpanKind::Client, PHP, INFO, (2, 1), [10, 10, 10, 10, 60, 60]),
+        span(SpanKind::Server, INFO, 0, (3, 2), [15, 15, 15, 50, 50, 50]),
+        span(SpanKind::Store, INFO, CACHE, (4, 3), [20, 20, 20, 20, 30, 30]),
+        span(SpanKind::Client, PHP, PAGE, (5, 1), [60, 60, 60, 60, 90, 90]),
         // In parallel with the last, and back sooner.
-        span(Kind::Client, PHP, PLOT, (6, 1), [62, 62, 62, 62, 80, 80]),
+        span(SpanKind::Client, PHP, PLOT, (6, 1), [62, 62, 62, 62, 80, 80]),
     ];
     assert_eq!(one(&spans).critical().into_iter().collect::<Vec<_>>(), [2, 4, 5]);
 }
 
 #[test]
 fn spans_that_hang_on_none_are_told() {
-    let root = span(Kind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]);
-    let stray = span(Kind::Server, PLOT, 0, (8, 77), [0, 0, 0, 1, 1, 1]);
+    let root = span(SpanKind::Server, PHP, 0, (1, 99), [0, 0, 0, 100, 100, 100]);
+    let stray = span(SpanKind::Server, PLOT, 0, (8, 77), [0, 0, 0, 1, 1, 1]);
     assert_eq!(one(&[root, stray]).orphans, [stray]);
     assert_eq!(join([stray], PHP), []);
     // A circle ends.
-    let circle =
-        [root, span(Kind::Client, PHP, PAGE, (2, 1), [1; 6]), span(Kind::Server, PAGE, 0, (1, 2), [1; 6])];
+    let circle = [
+        root,
+        span(SpanKind::Client, PHP, PAGE, (2, 1), [1; 6]),
+        span(SpanKind::Server, PAGE, 0, (1, 2), [1; 6]),
+    ];
     assert_eq!(sums(&one(&circle)), Nanos(100));
 }
 
@@ -186,16 +189,16 @@ proptest! {
         asked in any::<u32>(),
         below in proptest::collection::vec((any::<u16>(), any::<[u16; 6]>(), 0u8..3, 0usize..12), 0..12),
     ) {
-        let mut spans = vec![span(Kind::Server, PHP, 0, (1, 0), stamps(0, root))];
+        let mut spans = vec![span(SpanKind::Server, PHP, 0, (1, 0), stamps(0, root))];
         for (i, (from, gaps, kind, parent)) in below.iter().enumerate() {
             let above = spans[parent % spans.len()];
             let number = 2 + i as u64;
             let (kind, service, peer) = match (kind, above.kind) {
-                (0, Kind::Client) => (Kind::Server, above.peer, 0),
-                (1, Kind::Server) => (Kind::Store, above.service, CACHE),
-                (_, Kind::Server) => (Kind::Client, above.service, PAGE + (i % 3) as u16),
+                (0, SpanKind::Client) => (SpanKind::Server, above.peer, 0),
+                (1, SpanKind::Server) => (SpanKind::Store, above.service, CACHE),
+                (_, SpanKind::Server) => (SpanKind::Client, above.service, PAGE + (i % 3) as u16),
                 // An invalid parent: no call may have children.
-                _ => (Kind::Store, above.service, CACHE),
+                _ => (SpanKind::Store, above.service, CACHE),
             };
             spans.push(span(kind, service, peer, (number, above.span), stamps((*from).into(), gaps.map(|gap| gap / 8))));
         }

@@ -3,10 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::{Coverage, LostSpans};
 
 use super::Observed;
-use crate::{Kind, Outcome, Request, Span};
+use crate::{RequestTree, Span, SpanKind, SpanOutcome};
 
 /// The share of the traced requests and spans that was found.
-pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
+pub(crate) fn of(observed: &Observed<'_>, joined: &[RequestTree]) -> Coverage {
     let mut found: BTreeMap<u16, u64> = BTreeMap::new();
     let mut broken = 0;
     for file in observed.files {
@@ -37,10 +37,10 @@ pub(crate) fn of(observed: &Observed<'_>, joined: &[Request]) -> Coverage {
 
 /// Whether every answered call of a request has its other end. An unanswered call may have none. A call that was
 /// retried after its connection failed may have two; the spans below the first are not counted as orphans.
-fn is_whole(request: &Request) -> bool {
+fn is_whole(request: &RequestTree) -> bool {
     let has_both = |call: &crate::Call| {
-        let is_answered = matches!(call.span.outcome, Outcome::Ok | Outcome::Refused);
-        call.span.kind == Kind::Store || call.served.is_some() || !is_answered
+        let is_answered = matches!(call.span.outcome, SpanOutcome::Ok | SpanOutcome::Refused);
+        call.span.kind == SpanKind::Store || call.served.is_some() || !is_answered
     };
     let calls = || request.root.all().into_iter().flat_map(|served| &served.calls);
     let mut answered_before: BTreeSet<u64> =

@@ -7,7 +7,7 @@ use units::Nanos;
 use super::names::store_method;
 use super::waterfall::inside;
 use super::{CallCount, Observed};
-use crate::{Call, Kind, Outcome, Request};
+use crate::{Call, RequestTree, SpanKind, SpanOutcome};
 
 /// Caller, callee and method of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,12 +21,12 @@ pub struct Edge {
 }
 
 /// The calls between services and to stores, by caller, callee and method.
-pub(crate) fn all(observed: &Observed<'_>, requests: &[Request]) -> Vec<EdgeTimes> {
+pub(crate) fn all(observed: &Observed<'_>, requests: &[RequestTree]) -> Vec<EdgeTimes> {
     let mut found: BTreeMap<(Edge, bool), Times> = BTreeMap::new();
     for served in requests.iter().flat_map(|request| request.root.all()) {
         for call in &served.calls {
             let edge = Edge { caller: call.span.service, callee: call.span.peer, method: call.span.method };
-            found.entry((edge, call.span.kind == Kind::Store)).or_default().take(call);
+            found.entry((edge, call.span.kind == SpanKind::Store)).or_default().take(call);
         }
     }
     // An edge may have been called by requests that were not traced only.
@@ -83,7 +83,7 @@ impl Times {
     fn take(&mut self, call: &Call) {
         let span = &call.span;
         self.calls += 1;
-        self.errors += u64::from(matches!(span.outcome, Outcome::Failed | Outcome::Deadline));
+        self.errors += u64::from(matches!(span.outcome, SpanOutcome::Failed | SpanOutcome::Deadline));
         self.retried += u64::from(span.is_retried);
         let count = |latency: &mut Option<Latency>, time: Nanos| {
             latency.get_or_insert_with(Latency::new).record(time);

@@ -5,7 +5,7 @@ use units::Nanos;
 
 use super::group::Groups;
 use super::{Names, Traced};
-use crate::{Kind, Segment};
+use crate::{Segment, SpanKind};
 
 /// The name that owns the wait before a request was sent.
 const CLIENT: &str = "client";
@@ -96,10 +96,10 @@ fn count_calls(sums: &mut BTreeMap<Owner, Sums>, one: &Traced<'_>) {
     let ends = served.iter().map(|served| &served.span);
     for span in ends.chain(calls).chain(&one.request.orphans) {
         let (number, busy) = match span.kind {
-            Kind::Server => (span.service, span.stamps[5] - span.stamps[1]),
-            Kind::Store => (span.peer, span.length().0),
+            SpanKind::Server => (span.service, span.stamps[5] - span.stamps[1]),
+            SpanKind::Store => (span.peer, span.length().0),
             // Its server span counts the call.
-            Kind::Client => continue,
+            SpanKind::Client => continue,
         };
         let sums = sums.entry(Owner::Service(number)).or_default();
         sums.calls += 1;

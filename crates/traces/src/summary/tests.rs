@@ -7,7 +7,7 @@ use results::{Among, LatencySummary, Part, RowKind, RowPart, Traces, Waterfall};
 use units::Nanos;
 
 use super::{CallCount, Names, Observed, Sampled, summary};
-use crate::{Edge, Kind, Outcome, SPAN_BYTES, Span, SpanFile, TraceId};
+use crate::{Edge, SPAN_BYTES, Span, SpanFile, SpanKind, SpanOutcome, TraceId};
 
 const PHP: u16 = 3;
 const PAGE: u16 = 4;
@@ -58,7 +58,15 @@ struct Planted {
 }
 
 impl Written {
-    fn span(&mut self, kind: Kind, service: u16, peer: u16, trace: u8, parent: u64, stamps: [u64; 6]) -> u64 {
+    fn span(
+        &mut self,
+        kind: SpanKind,
+        service: u16,
+        peer: u16,
+        trace: u8,
+        parent: u64,
+        stamps: [u64; 6],
+    ) -> u64 {
         self.last += 1;
         self.spans.push(Span {
             service,
@@ -66,13 +74,13 @@ impl Written {
             peer,
             method: 0,
             kind,
-            outcome: Outcome::Ok,
+            outcome: SpanOutcome::Ok,
             is_retried: false,
             trace: TraceId([trace; 16]),
             span: self.last,
             parent,
             stamps,
-            cpu: Nanos(if kind == Kind::Server { MS } else { 0 }),
+            cpu: Nanos(if kind == SpanKind::Server { MS } else { 0 }),
             bytes_in: 10,
             bytes_out: 20,
         });
@@ -95,20 +103,20 @@ impl Written {
         let page_ends = answered + MS;
         let whole = page_ends + 3 * MS;
         let stamps = [at, at, at + MS, whole - MS, whole, whole];
-        let php = self.span(Kind::Server, PHP, 0, trace, 9_999, stamps);
+        let php = self.span(SpanKind::Server, PHP, 0, trace, 9_999, stamps);
         let stamps = [at + MS, at + MS, at + MS, at + MS, page_ends + 2 * MS, page_ends + 2 * MS];
-        let to_page = self.span(Kind::Client, PHP, PAGE, trace, php, stamps);
+        let to_page = self.span(SpanKind::Client, PHP, PAGE, trace, php, stamps);
         let stamps = [at + 2 * MS, at + 2 * MS, at + 2 * MS, page_ends, page_ends, page_ends];
-        let page = self.span(Kind::Server, PAGE, 0, trace, to_page, stamps);
+        let page = self.span(SpanKind::Server, PAGE, 0, trace, to_page, stamps);
         let stamps = [call, call + planted.pool, sent, sent, answered, answered];
-        let to_plot = self.span(Kind::Client, PAGE, PLOT, trace, page, stamps);
+        let to_plot = self.span(SpanKind::Client, PAGE, PLOT, trace, page, stamps);
         let stamps = [plot, plot + planted.queue, plot_begins, plot_ends, plot_written, plot_written];
-        let plot = self.span(Kind::Server, PLOT, 0, trace, to_plot, stamps);
-        self.span(Kind::Store, PLOT, DATABASE, trace, plot, [asked, asked, asked, asked, told, told]);
+        let plot = self.span(SpanKind::Server, PLOT, 0, trace, to_plot, stamps);
+        self.span(SpanKind::Store, PLOT, DATABASE, trace, plot, [asked, asked, asked, asked, told, told]);
         let stamps = [call, call, call, call, call + MS, call + MS];
-        let to_info = self.span(Kind::Client, PAGE, INFO, trace, page, stamps);
+        let to_info = self.span(SpanKind::Client, PAGE, INFO, trace, page, stamps);
         let stamps = [call, call, call, call + MS, call + MS, call + MS];
-        self.span(Kind::Server, INFO, 0, trace, to_info, stamps);
+        self.span(SpanKind::Server, INFO, 0, trace, to_info, stamps);
         Nanos(whole - at + MS + planted.front)
     }
 
@@ -314,7 +322,7 @@ fn what_is_lost_is_named() {
     // The span of plot of the first, and that of php of the second.
     written.spans.retain(|span| {
         let lost = [(1, PLOT), (2, PHP)];
-        span.kind != Kind::Server || !lost.contains(&(span.trace.0[0], span.service))
+        span.kind != SpanKind::Server || !lost.contains(&(span.trace.0[0], span.service))
     });
     let failed = Sampled { is_completed: false, ..sampled(3, third) };
     let traces = summed(&written.files(), &[sampled(1, first), sampled(2, second), failed], &counts);
@@ -360,15 +368,15 @@ proptest! {
         for (i, ((time, before), root, below)) in trees.iter().enumerate() {
             let trace = i as u8;
             let first = written.spans.len();
-            written.span(Kind::Server, PHP, 0, trace, 9_999, stamps(1 << 40, *root));
+            written.span(SpanKind::Server, PHP, 0, trace, 9_999, stamps(1 << 40, *root));
             for (skew, gaps, lot, parent) in below {
                 let above = written.spans[first + parent % (written.spans.len() - first)];
                 let (kind, service, peer) = match (lot, above.kind) {
-                    (0, Kind::Client) => (Kind::Server, above.peer, 0),
-                    (1, Kind::Server) => (Kind::Store, above.service, DATABASE),
-                    (_, Kind::Server) => (Kind::Client, above.service, PAGE + u16::from(lot % 3)),
+                    (0, SpanKind::Client) => (SpanKind::Server, above.peer, 0),
+                    (1, SpanKind::Server) => (SpanKind::Store, above.service, DATABASE),
+                    (_, SpanKind::Server) => (SpanKind::Client, above.service, PAGE + u16::from(lot % 3)),
                     // An invalid parent: no call may have children.
-                    _ => (Kind::Store, above.service, DATABASE),
+                    _ => (SpanKind::Store, above.service, DATABASE),
                 };
                 let from = (1 << 40) + u64::from(*skew) * 20 - (1 << 19);
                 let parent = if *lot == 2 && gaps[0] % 7 == 0 { 77 } else { above.span };

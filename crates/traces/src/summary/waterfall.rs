@@ -4,7 +4,7 @@ use results::{Part, RowKind, RowPart, Waterfall, WaterfallRow};
 
 use super::names::store_method;
 use super::{Names, Traced};
-use crate::{Call, Kind, Outcome, Served, Span};
+use crate::{Call, Served, Span, SpanKind, SpanOutcome};
 
 /// The most rows of a waterfall. Source: ours; a page of the movie application makes 13 calls and asks its stores some 30 times.
 const MOST_ROWS: usize = 120;
@@ -61,7 +61,7 @@ impl Walk<'_> {
 
     fn row(&self, call: &Call, shift: i128, depth: u32) -> WaterfallRow {
         let span = &call.span;
-        let is_store = span.kind == Kind::Store;
+        let is_store = span.kind == SpanKind::Store;
         let at = |stamp: u64| u64::try_from(i128::from(stamp) + shift).unwrap_or(0);
         let method =
             if is_store { store_method(span.method) } else { self.names.method(span.peer, span.method) };
@@ -95,7 +95,7 @@ fn skew(client: &Span, server: &Span) -> i128 {
 /// The parts of a call, from called to decoded.
 fn parts(call: &Call) -> Vec<(Part, u64)> {
     let [a, b, _, d, e, f] = call.span.stamps;
-    if call.span.kind == Kind::Store {
+    if call.span.kind == SpanKind::Store {
         return vec![(Part::Store, f - a)];
     }
     let ends = |middle: Vec<(Part, u64)>| {
@@ -170,9 +170,9 @@ fn shorten(rows: &mut Vec<WaterfallRow>) -> u64 {
 
 fn outcome(span: &Span) -> Option<String> {
     match span.outcome {
-        Outcome::Ok => None,
-        Outcome::Refused => Some("refused".into()),
-        Outcome::Failed => Some("failed".into()),
-        Outcome::Deadline => Some("deadline".into()),
+        SpanOutcome::Ok => None,
+        SpanOutcome::Refused => Some("refused".into()),
+        SpanOutcome::Failed => Some("failed".into()),
+        SpanOutcome::Deadline => Some("deadline".into()),
     }
 }

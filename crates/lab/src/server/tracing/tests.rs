@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::fs;
 
 use results::{ByLot, Part, TracedRequest};
-use traces::{Kind, Outcome, SPAN_BYTES, Span, TraceId};
+use traces::{SPAN_BYTES, Span, SpanKind, SpanOutcome, TraceId};
 
 use super::*;
 
@@ -10,14 +10,14 @@ const PHP: u16 = 3;
 const PLOT: u16 = 6;
 const MS: u64 = 1_000_000;
 
-fn span(kind: Kind, service: u16, peer: u16, (span, parent): (u64, u64), stamps: [u64; 6]) -> Span {
+fn span(kind: SpanKind, service: u16, peer: u16, (span, parent): (u64, u64), stamps: [u64; 6]) -> Span {
     Span {
         service,
         instance: 0,
         peer,
         method: 0,
         kind,
-        outcome: Outcome::Ok,
+        outcome: SpanOutcome::Ok,
         is_retried: false,
         trace: TraceId([7; 16]),
         span,
@@ -42,10 +42,10 @@ fn file(service: u16, spans: &[Span]) -> Vec<u8> {
 /// A page that php answers in 10 ms, of which plot takes 4; the generator sends it 1 ms after it was due, and waits for 15 more.
 fn left_in(folder: &Path) {
     let php = [
-        span(Kind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
-        span(Kind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108]),
+        span(SpanKind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
+        span(SpanKind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108]),
     ];
-    let plot = [span(Kind::Server, PLOT, 0, (3, 2), [103, 103, 103, 107, 107, 107])];
+    let plot = [span(SpanKind::Server, PLOT, 0, (3, 2), [103, 103, 103, 107, 107, 107])];
     fs::write(folder.join("php-0.spans"), file(PHP, &php)).unwrap();
     fs::write(folder.join("plot-0.spans"), file(PLOT, &plot)).unwrap();
     // A service that got no request.
@@ -225,22 +225,22 @@ fn a_call_that_was_made_once_more_excuses_no_other_request() {
         left_in(folder.path());
         let again = Span {
             is_retried: true,
-            ..span(Kind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108])
+            ..span(SpanKind::Client, PHP, PLOT, (2, 1), [102, 102, 102, 102, 108, 108])
         };
         let php = [
-            span(Kind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
+            span(SpanKind::Server, PHP, 0, (1, 99), [100, 101, 101, 110, 110, 110]),
             // Its first connection was lost with the answer.
             again,
-            of_other(span(Kind::Server, PHP, 0, (11, 199), [100, 101, 101, 110, 110, 110])),
-            of_other(span(Kind::Client, PHP, PLOT, (12, 11), [102, 102, 102, 102, 108, 108])),
+            of_other(span(SpanKind::Server, PHP, 0, (11, 199), [100, 101, 101, 110, 110, 110])),
+            of_other(span(SpanKind::Client, PHP, PLOT, (12, 11), [102, 102, 102, 102, 108, 108])),
         ];
         let mut plot = vec![
-            span(Kind::Server, PLOT, 0, (3, 2), [102, 102, 102, 103, 103, 103]),
-            span(Kind::Store, PLOT, 35, (5, 3), [102, 102, 102, 102, 103, 103]),
-            span(Kind::Server, PLOT, 0, (4, 2), [103, 103, 103, 107, 107, 107]),
+            span(SpanKind::Server, PLOT, 0, (3, 2), [102, 102, 102, 103, 103, 103]),
+            span(SpanKind::Store, PLOT, 35, (5, 3), [102, 102, 102, 102, 103, 103]),
+            span(SpanKind::Server, PLOT, 0, (4, 2), [103, 103, 103, 107, 107, 107]),
         ];
         if has_plots_end {
-            plot.push(of_other(span(Kind::Server, PLOT, 0, (13, 12), [103, 103, 103, 107, 107, 107])));
+            plot.push(of_other(span(SpanKind::Server, PLOT, 0, (13, 12), [103, 103, 103, 107, 107, 107])));
         }
         fs::write(folder.path().join("php-0.spans"), file(PHP, &php)).unwrap();
         fs::write(folder.path().join("plot-0.spans"), file(PLOT, &plot)).unwrap();
