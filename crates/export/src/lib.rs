@@ -21,7 +21,7 @@ mod windows;
 
 pub use csv::quoted;
 pub use error::Error;
-pub use live::{Live, Step};
+pub use live::{Live, LiveStep};
 pub use metrics::{Kind, Metric, Metrics, Point, Value};
 pub use openmetrics::{CONTENT_TYPE, Series};
 pub use table::{Cell, Column, Table, Type};

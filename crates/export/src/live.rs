@@ -20,13 +20,13 @@ pub struct Live {
     /// The points of each target and workload in one.
     sums: BTreeMap<[String; 2], LivePoint>,
     trials: BTreeMap<(String, &'static str), u64>,
-    step: Step,
+    step: LiveStep,
     last: Metrics,
 }
 
 /// The trial that runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct LiveStep {
     /// Its target and workload.
     pub of: [String; 2],
     /// The offered load. Units: arrivals per second; `None` in a closed loop and when a trace is replayed.
@@ -43,13 +43,13 @@ pub struct Step {
 
 impl Live {
     /// A trial begins.
-    pub fn at(&mut self, step: Step) {
+    pub fn at(&mut self, step: LiveStep) {
         self.step = step;
     }
 
     /// How far the run is: the number of its trial, the expected number of trials, and the seconds to its end.
     pub fn progress(&mut self, number: usize, about: usize, left_s: f64) {
-        self.step = Step { number, about, left_s, ..std::mem::take(&mut self.step) };
+        self.step = LiveStep { number, about, left_s, ..std::mem::take(&mut self.step) };
     }
 
     /// Requests without an answer, and arrivals that are due and not sent.
@@ -92,7 +92,7 @@ impl Live {
     }
 
     fn of_run(&self, figures: &mut Figures) {
-        let Step { rate, number, about, left_s, outstanding, .. } = &self.step;
+        let LiveStep { rate, number, about, left_s, outstanding, .. } = &self.step;
         figures.gauge("run_trial", "Number of the trial that runs.", "", [alone(*number as f64)]);
         figures.gauge("run_expected_trials", "Expected number of trials.", "", [alone(*about as f64)]);
         figures.gauge("run_left_seconds", "Expected time to the end of the run.", "", [alone(*left_s)]);
@@ -156,13 +156,13 @@ mod tests {
         }
     }
 
-    fn step(target: &str) -> Step {
-        Step {
+    fn step(target: &str) -> LiveStep {
+        LiveStep {
             of: [target.into(), "cache".into()],
             rate: Some(200.0),
             number: 2,
             about: 9,
-            ..Step::default()
+            ..LiveStep::default()
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use export::{Live, Step};
+use export::{Live, LiveStep};
 use hist::LivePoint;
 use lab::{Event, Where};
 use sphinx::{Exporter, Format};
@@ -55,10 +55,10 @@ impl LiveMetrics {
     pub(crate) fn event(&self, event: &Event<'_>, about: &Where) {
         let mut live = lock(&self.live);
         match event {
-            Event::Started(step) => live.at(Step {
+            Event::Started(step) => live.at(LiveStep {
                 of: [step.target.to_owned(), step.workload.to_owned()],
                 rate: step.request.rate_rps,
-                ..Step::default()
+                ..LiveStep::default()
             }),
             Event::Ended(trial) => live.ended(trial),
             Event::Phase(_) | Event::Note(_) | Event::Tick(_) => {}
