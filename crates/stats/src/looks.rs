@@ -42,10 +42,11 @@ impl Looks {
         Looks { next: FIRST, left: error, carried: 0.0 }
     }
 
-    /// The level for a run that stopped after `pairs`: of the look at that number, or of the next look, taken early.
+    /// The level for a run that stopped after `pairs`: of the look at that number, or of the next look, taken early. Looks
+    /// that attain no level count as not taken.
     pub fn level(self, pairs: usize) -> f64 {
         let mut looks = self;
-        looks.find(|look| look.pairs >= pairs).map_or(0.0, |look| look.level)
+        looks.find(|look| look.pairs >= pairs && look.level > 0.0).map_or(0.0, |look| look.level)
     }
 }
 
@@ -82,6 +83,7 @@ mod tests {
         assert!(looks[9].level > 0.001, "{looks:?}");
         let level = |pairs: usize| Looks::new(0.05).level(pairs);
         assert_eq!((level(9), level(10), level(13)), (looks[2].level, looks[3].level, looks[3].level));
+        assert_eq!(level(0), looks[2].level);
         let sum: f64 = Looks::new(0.05).take(30).map(|look| look.level).sum();
         assert!(sum > 0.049 && sum <= 0.05, "{sum}");
     }
