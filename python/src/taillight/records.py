@@ -464,6 +464,7 @@ class Claim:
     reason: str
     p_value: float | None = None
     host_disturbed: bool = False
+    more_blocks: int | None = None
 
 
 @dataclass(frozen=True)

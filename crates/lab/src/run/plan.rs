@@ -77,8 +77,10 @@ pub struct Plan {
     /// The run is to end after about this time: blocks that do not fit are left out, and a search for the peak ends
     /// with the interval that it has. A note says so. `None` for no limit.
     pub(crate) time: Option<Duration>,
-    /// Whether blocks go on until the comparison of the targets is settled, and the maxima of the first block stand.
+    /// Whether blocks go on until the comparison of the targets, or every claim of a study, is settled.
     pub(crate) until_settled: bool,
+    /// Whether the maxima of the first block stand for all blocks.
+    pub(crate) keeps_maxima: bool,
     /// See [`Sweep::margin`].
     pub(crate) margin: Option<f64>,
     /// Whether a bench that cannot be measured ends the run; otherwise it is left out and the others go on.
@@ -136,6 +138,7 @@ impl Plan {
             peak_tolerance: sweep.peak_tolerance,
             time: sweep.time,
             until_settled: sweep.until_settled,
+            keeps_maxima: sweep.until_settled,
             margin: sweep.margin,
             ..Plan::of_one(spec, targets, true)
         };
@@ -155,6 +158,14 @@ impl Plan {
     #[must_use]
     pub fn limited(self, blocks: Option<u32>, time: Option<Duration>) -> Plan {
         Plan { blocks: blocks.unwrap_or(self.blocks), time: time.or(self.time), ..self }
+    }
+
+    /// The same until every claim is settled, for `time` at most or twice the time that its blocks take.
+    #[must_use]
+    pub fn until_settled(self, time: Option<Duration>) -> Plan {
+        let time = time.unwrap_or_else(|| 2 * self.agenda(0, 0).left());
+        let plan = Plan { time: Some(time), until_settled: true, ..self };
+        Plan { blocks: plan.most_blocks(), ..plan }
     }
 
     fn of_one(spec: &Spec, targets: usize, needs_maximum: bool) -> Plan {

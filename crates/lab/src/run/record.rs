@@ -20,6 +20,15 @@ pub trait Record {
     /// How many were entered.
     fn cells(&self) -> usize;
 
+    /// A remark for the reader.
+    fn note(&mut self, _words: &str) {}
+
+    /// Whether none of `more` further blocks is needed for a claim; `None` without claims, where the comparison of the
+    /// targets decides.
+    fn is_settled(&self, _more: usize) -> Option<bool> {
+        None
+    }
+
     /// Something is missing, and why.
     fn leave_out(&mut self, _what: &str, _reason: &str) {}
 

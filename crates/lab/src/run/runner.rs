@@ -92,14 +92,21 @@ impl<'a> Runner<'a> {
             }
             self.block(block, &steps)?;
             last = block;
-            settled = self.plan.until_settled && self.is_settled(block + 1);
+            settled = self.plan.until_settled && self.is_settled(block + 1, steps.len());
         }
         if self.plan.until_settled {
-            let (blocks, how) =
-                (last + 1, if settled { "settled" } else { "not settled when its time was over" });
-            self.note(&format!(
-                "The comparison was {how}, after {blocks} of its blocks; it is looked at after 9, 13, 19 … of them."
-            ));
+            let (blocks, claims) = (last + 1, self.record.is_settled(usize::MAX));
+            let what = if claims.is_some() { "study" } else { "comparison" };
+            let how = match settled {
+                true if claims == Some(false) => "settled as far as its time allows",
+                true => "settled",
+                false => "not settled when its time was over",
+            };
+            let words = format!(
+                "The {what} was {how}, after {blocks} of its blocks; it is looked at after 9, 13, 19 … of them."
+            );
+            self.note(&words);
+            self.record.note(&words);
         }
         for step in self.plan.last() {
             self.begin(step, last);
@@ -115,17 +122,23 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Whether the given number of steps, one block, and the steps after the blocks can end in time.
+    /// Whether the given number of steps, those of whole blocks, and the steps after the blocks can end in time.
     fn has_time_for(&self, steps: usize) -> bool {
         let cost = self.track.agenda.cost(steps, self.plan.last().len());
         self.plan.time.is_none_or(|time| self.started.elapsed() + cost <= time)
     }
 
-    /// Whether a look after `blocks` settles every comparison.
-    fn is_settled(&self, blocks: u32) -> bool {
+    /// Whether a look after `blocks`, each of so many `steps`, settles every comparison, or every claim that the blocks
+    /// which still fit in the time could settle.
+    fn is_settled(&self, blocks: u32, steps: usize) -> bool {
         let mut looks = Looks::new(LEVEL).take_while(|look| look.pairs <= blocks as usize);
-        let is_look = looks.any(|look| look.pairs == blocks as usize && look.level > 0.0);
-        is_look && self.benches.iter().flatten().all(|bench| bench.is_settled(self.plan.margin))
+        if !looks.any(|look| look.pairs == blocks as usize && look.level > 0.0) {
+            return false;
+        }
+        let left = (self.plan.blocks - blocks) as usize;
+        let more = (1..=left).take_while(|more| self.has_time_for(more * steps)).count();
+        let of_targets = || self.benches.iter().flatten().all(|bench| bench.is_settled(self.plan.margin));
+        self.record.is_settled(more).unwrap_or_else(of_targets)
     }
 
     fn note(&mut self, words: &str) {
@@ -188,7 +201,7 @@ impl<'a> Runner<'a> {
     fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
         let tolerance = self.plan.tolerance;
         let Some(bench) = &mut self.benches[place] else { return Ok(()) };
-        if self.plan.until_settled && bench.maximum().is_some() {
+        if self.plan.keeps_maxima && bench.maximum().is_some() {
             return Ok(());
         }
         if let Some(rps) = self.plan.assumed {

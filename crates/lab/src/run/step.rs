@@ -160,7 +160,7 @@ impl Plan {
             beside: Duration::ZERO,
         };
         match step {
-            Step::Maximum(_) if self.assumed.is_some() || self.until_settled && block > 0 => Part::default(),
+            Step::Maximum(_) if self.assumed.is_some() || self.keeps_maxima && block > 0 => Part::default(),
             Step::Maximum(bench) => {
                 let bench = &self.benches[bench];
                 let of_sessions = bench.experiment.workload.has_sessions();

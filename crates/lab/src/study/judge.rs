@@ -30,11 +30,17 @@ pub(super) struct Unjudged {
     pub(super) unmeasured: BTreeMap<String, String>,
 }
 
+/// Judges all claims at a two-sided `error`: the chance of a false verdict on any of them.
+///
+/// A run until settled is judged at looks fixed beforehand, each at an error of its own, and ends at one of them. At each
+/// look Holm's correction keeps the chance of a false verdict on any claim below the error of that look, and the errors of
+/// all looks add up to at most 5 %. So the chance of a false verdict at any look is at most 5 %, whatever ends the run.
 pub(super) fn judge(
     claims: &[Claim],
     effort: Effort,
     cells: Cells<'_>,
     unjudged: &Unjudged,
+    error: f64,
 ) -> Vec<ClaimResult> {
     let evidence: Vec<Result<Evidence, JudgedClaim>> = claims
         .iter()
@@ -45,7 +51,7 @@ pub(super) fn judge(
         .collect();
     let tested = evidence.iter().flatten().map(|evidence| &evidence.all).filter(|found| found.is_tested());
     let p_values: Vec<f64> = tested.map(two_sided).collect();
-    let level = LEVEL / p_values.len().max(1) as f64;
+    let level = error / p_values.len().max(1) as f64;
     let mut corrected = holm(&p_values).into_iter();
     claims
         .iter()
@@ -55,7 +61,7 @@ pub(super) fn judge(
                 Err(judged) => (judged, String::new(), None),
                 Ok(evidence) => {
                     let p_value = evidence.all.is_tested().then(|| corrected.next()).flatten();
-                    (verdict(&evidence, p_value, level), evidence.words, p_value)
+                    (verdict(&evidence, p_value, error, level), evidence.words, p_value)
                 }
             };
             ClaimResult {
@@ -67,6 +73,7 @@ pub(super) fn judge(
                 reason: judged.reason,
                 p_value,
                 host_disturbed: judged.host_disturbed,
+                more_blocks: judged.more_blocks.map(|more| u32::try_from(more).unwrap_or(u32::MAX)),
             }
         })
         .collect()
@@ -94,37 +101,41 @@ struct JudgedClaim {
     reason: String,
     /// Whether it is open and the host disturbed some of its trials.
     host_disturbed: bool,
+    /// The further blocks that would settle it, if it is open and there is an estimate.
+    more_blocks: Option<usize>,
 }
 
 impl JudgedClaim {
     fn new(verdict: ClaimVerdict, reason: String) -> JudgedClaim {
-        JudgedClaim { verdict, reason, host_disturbed: false }
+        JudgedClaim { verdict, reason, host_disturbed: false, more_blocks: None }
     }
 }
 
-/// Judges one claim by its corrected p-value; `level` is the corrected level of intervals.
-fn verdict(evidence: &Evidence, corrected: Option<f64>, level: f64) -> JudgedClaim {
+/// Judges one claim by its corrected p-value at an `error`; `level` is the corrected level of intervals.
+fn verdict(evidence: &Evidence, corrected: Option<f64>, error: f64, level: f64) -> JudgedClaim {
     let found = &evidence.all;
     if let Some(missing) = &found.missing {
         return JudgedClaim::new(ClaimVerdict::NotMeasurable, missing.clone());
     }
-    let open = |reason: String| JudgedClaim {
+    let open = |reason: String, more_blocks: Option<usize>| JudgedClaim {
         host_disturbed: evidence.undisturbed.is_some(),
+        more_blocks,
         ..JudgedClaim::new(ClaimVerdict::Open, reason)
     };
-    let Some(p) = corrected.filter(|p| *p <= LEVEL) else {
+    let Some(p) = corrected.filter(|p| *p <= error) else {
         let (why, more) = found.open(level);
-        return open(match more {
+        let reason = match more {
             None => format!("{why}; the estimate lies on that bound, so that more blocks may not tell"),
             Some(more) if more > MANY => format!("{why}; more than {MANY} more blocks would be needed"),
             Some(more) => {
                 format!("{why}; about {more} more {} would tell", if more == 1 { "block" } else { "blocks" })
             }
-        });
+        };
+        return open(reason, more);
     };
     let holds = found.p_holds() <= found.p_fails();
     if let Some(why) = evidence.undisturbed.as_ref().and_then(|rest| contradiction(rest, holds, evidence)) {
-        return open(why.into());
+        return open(why.into(), None);
     }
     let verdict = if holds { ClaimVerdict::Reproduced } else { ClaimVerdict::Differs };
     JudgedClaim::new(verdict, words::test(p, found.blocks()))

@@ -159,6 +159,7 @@ impl Plan {
         };
         PlanRecord {
             blocks: self.blocks,
+            until_settled: self.until_settled,
             references_per_block: self.references_per_block,
             tolerance: self.tolerance,
             assumed_maximum_rps: self.assumed,

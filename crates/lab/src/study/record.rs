@@ -6,6 +6,7 @@ use results::Study;
 use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
 use spec::Spec;
+use stats::{LEVEL, Looks};
 
 use super::claim::Claim;
 use super::facts::Facts;
@@ -88,10 +89,18 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
         lacking: record.claims_not_measurable.clone(),
         unmeasured: definition.claims.iter().filter_map(why).collect(),
     };
-    record.claims = judge(&definition.claims, record.effort, cells, &unjudged);
+    record.claims = judge(&definition.claims, record.effort, cells, &unjudged, error(record));
     let repeated = repeated(&record.cells);
     record.notes.retain(|note| !note.starts_with(REPEATED));
     record.notes.extend(repeated);
+}
+
+/// The error at which the claims are judged: of a run until settled, that of the look after its blocks.
+fn error(record: &Study) -> f64 {
+    match &record.plan {
+        Some(plan) if plan.until_settled => Looks::new(LEVEL).level(record.blocks as usize),
+        _ => LEVEL,
+    }
 }
 
 /// Why a claim on a whole axis cannot be judged: places of it were planned, and are not there.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use results::Study;
-use results::study::{Cell, Skipped, StudyFolder};
+use results::study::{Cell, ClaimResult, Skipped, StudyFolder};
 
 use super::Definition;
 use crate::Error;
@@ -136,6 +136,18 @@ impl Record for CellStore<'_> {
 
     fn cells(&self) -> usize {
         self.record.cells.len()
+    }
+
+    fn note(&mut self, words: &str) {
+        add(&mut self.record.notes, words.to_owned());
+    }
+
+    /// A claim without an estimate is waited for if the host disturbed its trials: a quieter host may settle it.
+    fn is_settled(&self, more: usize) -> Option<bool> {
+        let is_waited_for = |claim: &ClaimResult| {
+            claim.more_blocks.map_or(claim.host_disturbed, |needed| needed as usize <= more)
+        };
+        Some(!self.record.claims.iter().any(is_waited_for))
     }
 
     fn leave_out(&mut self, what: &str, reason: &str) {

@@ -84,6 +84,7 @@ mod tests {
                 reason: String::new(),
                 p_value: None,
                 host_disturbed: false,
+                more_blocks: None,
             };
             let study = Study { claims: verdicts.iter().map(claim).collect(), ..Study::default() };
             assert_eq!(tally_words(&study), expect);

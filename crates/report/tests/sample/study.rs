@@ -142,6 +142,7 @@ fn claim(id: &str, verdict: ClaimVerdict, p_value: Option<f64>) -> ClaimResult {
         reason: "7 blocks; the interval holds the published value".into(),
         p_value,
         host_disturbed: false,
+        more_blocks: None,
     }
 }
 

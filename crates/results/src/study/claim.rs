@@ -22,6 +22,10 @@ pub struct ClaimResult {
     /// Whether it is undecided and the host disturbed some of its trials: on a quieter host fewer blocks would suffice.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_disturbed: bool,
+    /// For an open claim, an estimate of the further blocks that would settle it; `None` if no number of them would, or if
+    /// there is no estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_blocks: Option<u32>,
 }
 
 /// Whether a claim holds on this machine.

@@ -6,8 +6,11 @@ use super::X;
 /// The plan of a study, with everything filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanRecord {
-    /// Planned measurements of each point.
+    /// Planned measurements of each point; of a run until settled the most that it may take.
     pub blocks: u32,
+    /// Whether blocks are added until every claim is settled: claims are then judged at the error of a look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_settled: bool,
     /// Planned measurements of each reference point in each block.
     pub references_per_block: u32,
     /// The width of the interval of a maximum throughput, as a share of it.

@@ -39,8 +39,12 @@ pub(crate) struct StudyRunArgs {
     /// Blocks to measure, such as those that an open claim still needs [default: those of quick, smoke or full].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
+    /// Add blocks until each claim is reproduced or differs, or would take more blocks than still fit in the budget. Claims are
+    /// looked at after 9, 13, 19, 28 blocks and so on.
+    #[arg(long, value_name = "WHAT", value_parser = ["settled"], conflicts_with = "blocks")]
+    until: Option<String>,
     /// Begin no block that would end after this time; the first is always measured. Claims are judged by the measured
-    /// blocks.
+    /// blocks [default: none; with --until twice the time of a run without it].
     #[arg(long, value_name = "TIME")]
     budget: Option<Nanos>,
     /// Print what would be measured and how long it takes, and measure nothing.
@@ -102,7 +106,8 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     let facts = agent.as_ref().map_or_else(|| Facts::here(&here), RemoteAgent::facts);
     let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
-    let plan = plan.limited(args.blocks, args.budget.map(Into::into));
+    let time = args.budget.map(Into::into);
+    let plan = if args.until.is_some() { plan.until_settled(time) } else { plan.limited(args.blocks, time) };
     announce(&definition, effort, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);

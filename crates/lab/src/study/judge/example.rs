@@ -3,6 +3,7 @@
 
 use results::Verdict;
 use results::study::{Cell, ClaimVerdict, Effort, X};
+use stats::LEVEL;
 
 use super::super::claim::{Check, Claim, Spot};
 use super::super::summary::Cells;
@@ -42,7 +43,7 @@ pub(in super::super) fn check(study: &Definition) -> Result<(), DefinitionError>
 
 fn verdict(claim: &Claim, cells: &[Cell]) -> ClaimVerdict {
     let effort = if claim.is_for(Effort::Full) { Effort::Full } else { Effort::Quick };
-    judge(std::slice::from_ref(claim), effort, Cells(cells), &Unjudged::default())[0].verdict
+    judge(std::slice::from_ref(claim), effort, Cells(cells), &Unjudged::default(), LEVEL)[0].verdict
 }
 
 /// A figure of a made-up result: series, place, metric and value.

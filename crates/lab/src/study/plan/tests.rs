@@ -182,6 +182,8 @@ fn the_estimate_grows_with_blocks_and_windows() {
     assert_eq!((limited(None, None).estimate(), limited(Some(20), None).blocks), (quick, 20));
     assert!(limited(Some(20), None).estimate() > 2 * quick);
     assert!(limited(None, Some(quick / 4)).estimate() < quick);
+    let longer = plan(Effort::Quick, &["memcached"]).until_settled(None);
+    assert!(longer.blocks > 5 && longer.record().until_settled && longer.estimate() <= 2 * quick);
 }
 
 #[test]

@@ -206,6 +206,50 @@ fn a_study_that_is_out_of_time_leaves_blocks_out_and_says_so() {
 }
 
 #[test]
+fn a_study_goes_on_until_its_claims_are_settled_or_the_time_is_over() {
+    let run = |time: Duration| {
+        let mut bench = bench(&[]);
+        bench.plan = bench.plan.until_settled(Some(time));
+        bench.fresh.plan = Some(bench.plan.record());
+        let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+        let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+        outcome.unwrap();
+        let verdicts: Vec<ClaimVerdict> = study.claims.iter().map(|claim| claim.verdict).collect();
+        let note = study.notes.iter().find(|note| note.starts_with("The study was")).cloned();
+        (study.blocks, verdicts, note.unwrap())
+    };
+    let (blocks, verdicts, note) = run(Duration::from_secs(3600));
+    let expect = [ClaimVerdict::Reproduced, ClaimVerdict::Reproduced, ClaimVerdict::Differs];
+    assert_eq!((blocks, &verdicts[..]), (9, &expect[..]), "{note}");
+    assert!(note.contains("was settled, after 9 of"), "{note}");
+    let (blocks, verdicts, note) = run(Duration::ZERO);
+    assert_eq!((blocks, &verdicts[..]), (1, &[ClaimVerdict::Open; 3][..]), "{note}");
+    assert!(note.contains("not settled"), "{note}");
+}
+
+#[test]
+fn a_claim_is_waited_for_if_the_blocks_to_come_may_settle_it() {
+    let bench = bench(&[]);
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let mut fresh = bench.fresh.clone();
+    super::super::conclude(&mut fresh, &bench.definition);
+    let check = |more_blocks: Option<u32>, host_disturbed: bool, expect: bool| {
+        let mut record = fresh.clone();
+        for claim in &mut record.claims {
+            (claim.more_blocks, claim.host_disturbed) = (more_blocks, host_disturbed);
+        }
+        let definition = &bench.definition;
+        let kept = CellStore { definition, folder: &folder, record, started: Instant::now(), before_s: 0.0 };
+        assert_eq!(kept.is_settled(10), Some(expect), "{more_blocks:?} {host_disturbed}");
+    };
+    check(Some(10), false, false);
+    check(Some(11), true, true);
+    // Without an estimate, a quieter host may settle it.
+    check(None, true, false);
+    check(None, false, true);
+}
+
+#[test]
 fn an_interrupted_study_goes_on_after_its_last_whole_block() {
     let first = bench(&[]);
     let folder = StudyFolder::create(first.root.path(), "s").unwrap();
