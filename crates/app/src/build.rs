@@ -22,7 +22,7 @@ const SYSTEM_CACHE: &str = "/var/cache/taillight";
 
 /// Result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BuildOutcome {
     /// It had been made of the same sources before.
     There,
     /// It was made.
@@ -63,10 +63,10 @@ impl App {
         build: &Build,
         out: &Path,
         tell: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<BuildOutcome, Error> {
         // Other accounts may write to the results later.
         if !self.has_file(&build.script) {
-            return Ok(Outcome::Missing(vec![format!(
+            return Ok(BuildOutcome::Missing(vec![format!(
                 "there is no {} beside the description",
                 build.script
             )]));
@@ -86,7 +86,7 @@ impl App {
         let words = [std::slice::from_ref(&build.script), &build.args[..]].concat().join(" ");
         let hash = format!("{hash:032x} {words}");
         if fs::read_to_string(&stamp).is_ok_and(|found| found == hash) {
-            return Ok(Outcome::There);
+            return Ok(BuildOutcome::There);
         }
         // One that fails leaves programs of two states behind.
         let _ = fs::remove_file(&stamp);
@@ -100,11 +100,11 @@ impl App {
         let args = [std::slice::from_ref(&script), &args[..], &build.args[..]].concat();
         let ended = work::run(&build.name, Path::new("sh"), &args, &source, &mut file, tell)?;
         match ended.status.code() {
-            Some(0) => {
-                Ok(fs::write(&stamp, hash).map_err(os(&stamp)).map(|()| Outcome::Made(begun.elapsed()))?)
-            }
-            Some(MISSING) => Ok(Outcome::Missing(ended.last)),
-            _ => Ok(Outcome::Failed { last: ended.last, log }),
+            Some(0) => Ok(fs::write(&stamp, hash)
+                .map_err(os(&stamp))
+                .map(|()| BuildOutcome::Made(begun.elapsed()))?),
+            Some(MISSING) => Ok(BuildOutcome::Missing(ended.last)),
+            _ => Ok(BuildOutcome::Failed { last: ended.last, log }),
         }
     }
 

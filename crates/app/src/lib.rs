@@ -54,7 +54,7 @@ mod thrift;
 mod unpack;
 mod work;
 
-pub use build::{Outcome, made_folder};
+pub use build::{BuildOutcome, made_folder};
 pub use deploy::{Deployment, ImageFolder, Layout, POD, Rendered, SECRET_FILE, TellImage};
 pub use description::{
     Account, App, Argument, Arguments, Beside, Build, Cache, Check, Command, Counters, DataSet, Entrance,

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use app::{App, Making, Outcome, Plan, Running, Starting};
+use app::{App, BuildOutcome, Making, Plan, Running, Starting};
 use tempfile::TempDir;
 
 /// Two kinds: programs that are built, which listen and answer counters, and a store of files. The shell and Python stand for
@@ -205,7 +205,7 @@ impl Fixture {
         self.root.path().join("out")
     }
 
-    fn build(&self, name: &str) -> Outcome {
+    fn build(&self, name: &str) -> BuildOutcome {
         let app = self.app();
         let build = app.builds.iter().find(|build| build.name == name).unwrap();
         app.build(build, &self.out(), &mut |_| true).unwrap()
@@ -254,7 +254,7 @@ fn an_application_of_two_kinds_is_built_and_runs() {
     assert!(error.contains("made from source") && error.contains("out/bin"), "{error}");
     assert!(!fixture.root.path().join("cache").exists(), "no data are made for what does not start");
     assert_eq!(fixture.app().not_built(&[fixture.out()])["python"], ["front", "plot", "ads"]);
-    assert!(matches!(fixture.build("python"), Outcome::Made(_)));
+    assert!(matches!(fixture.build("python"), BuildOutcome::Made(_)));
     assert!(fixture.app().not_built(&[fixture.out()]).is_empty());
     assert_ne!(fixture.app().built_folder(), Fixture::new().app().built_folder(), "each folder has its own");
     let mut told = Vec::new();
@@ -337,26 +337,26 @@ fn a_start_ends_when_it_is_told_so() {
 #[test]
 fn what_was_built_of_the_same_sources_is_not_built_again() {
     let fixture = Fixture::new();
-    assert!(matches!(fixture.build("python"), Outcome::Made(_)));
-    assert_eq!((fixture.build("python"), fixture.lines("out/builds")), (Outcome::There, 1));
+    assert!(matches!(fixture.build("python"), BuildOutcome::Made(_)));
+    assert_eq!((fixture.build("python"), fixture.lines("out/builds")), (BuildOutcome::There, 1));
     fixture.write("README.md", "no source");
-    assert_eq!(fixture.build("python"), Outcome::There);
+    assert_eq!(fixture.build("python"), BuildOutcome::There);
     fixture.write("services/server.py", &format!("{SERVER}#\n"));
-    assert!(matches!(fixture.build("python"), Outcome::Made(_)));
+    assert!(matches!(fixture.build("python"), BuildOutcome::Made(_)));
     assert_eq!(fixture.lines("out/builds"), 2);
     let missing = vec!["other.sh: missing packages: otherlang".to_owned()];
-    assert_eq!(fixture.build("other"), Outcome::Missing(missing));
+    assert_eq!(fixture.build("other"), BuildOutcome::Missing(missing));
     fixture.write("build/python.sh", "echo one; echo no luck >&2; exit 1\n");
-    let Outcome::Failed { last, log } = fixture.build("python") else { panic!("it fails") };
+    let BuildOutcome::Failed { last, log } = fixture.build("python") else { panic!("it fails") };
     assert_eq!(
         (last.join(" ").as_str(), fs::read_to_string(log).unwrap().lines().count()),
         ("one no luck", 2)
     );
     fs::remove_file(fixture.root.path().join("made/build/other.sh")).unwrap();
     let missing = vec!["there is no build/other.sh beside the description".to_owned()];
-    assert_eq!(fixture.build("other"), Outcome::Missing(missing));
+    assert_eq!(fixture.build("other"), BuildOutcome::Missing(missing));
     fixture.write("build/python.sh", BUILD);
-    assert!(matches!(fixture.build("python"), Outcome::Made(_)), "what failed is no build");
+    assert!(matches!(fixture.build("python"), BuildOutcome::Made(_)), "what failed is no build");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use app::{App, Outcome, Plan, Running};
+use app::{App, BuildOutcome, Plan, Running};
 
 use super::sent;
 use crate::http::Http;
@@ -22,12 +22,12 @@ fn started(name: &str) -> Option<Running> {
     let out = out.canonicalize().unwrap();
     for build in &app.builds {
         match app.build(build, &out, &mut |_| true).unwrap() {
-            Outcome::There | Outcome::Made(_) => {}
-            Outcome::Missing(said) => {
+            BuildOutcome::There | BuildOutcome::Made(_) => {}
+            BuildOutcome::Missing(said) => {
                 println!("skipped: {}", said.join("; "));
                 return None;
             }
-            Outcome::Failed { last, log } => panic!("{}: {}", log.display(), last.join("\n")),
+            BuildOutcome::Failed { last, log } => panic!("{}: {}", log.display(), last.join("\n")),
         }
     }
     let mut plan = Plan::new(app, Path::new("/no/such/taillight"));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use app::{App, Outcome};
+use app::{App, BuildOutcome};
 use clap::Args;
 use launch::Interrupt;
 use units::clock;
@@ -63,14 +63,14 @@ pub(crate) fn built(app: &App, out: &Path, only: &[String], interrupt: &Interrup
         let mut shown = Shown::new(&name, interrupt);
         let outcome = app.build(build, out, &mut |line| shown.show(line));
         match shown.outcome(outcome)? {
-            Outcome::There => {}
-            Outcome::Made(took) => shown.end(&format!("{name}: done in {}", clock(took))),
-            Outcome::Missing(said) => {
+            BuildOutcome::There => {}
+            BuildOutcome::Made(took) => shown.end(&format!("{name}: done in {}", clock(took))),
+            BuildOutcome::Missing(said) => {
                 whole = false;
                 shown.end(&format!("{name}: left out, as programs are missing"));
                 said.iter().for_each(|line| tell(&format!("  {line}")));
             }
-            Outcome::Failed { last, log } => {
+            BuildOutcome::Failed { last, log } => {
                 whole = false;
                 shown.end(&format!("{name}: failed; all that it printed is in {}", log.display()));
                 last.iter().rev().take(LAST).rev().for_each(|line| tell(&format!("  {line}")));
