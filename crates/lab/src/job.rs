@@ -40,7 +40,7 @@ fn parse_name(text: &str) -> Result<String, String> {
 }
 
 /// Everything about a run that its command decides.
-pub struct Job {
+pub struct CommandRun {
     /// Of the result.
     pub kind: Kind,
     /// The end of the folder's default name.
@@ -59,7 +59,7 @@ pub struct Job {
     pub place: ResultPlace,
 }
 
-impl Job {
+impl CommandRun {
     /// Runs it and keeps the result. `tell` gets notes for the reader, `progress` how far it is.
     ///
     /// Errors: it measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one, with the
@@ -155,7 +155,7 @@ struct Begun {
 /// Opens the newest result of the same command that was interrupted after a whole block, or makes a new one.
 ///
 /// Errors: it cannot be written.
-fn begin(job: &Job, tell: fn(&str)) -> Result<Begun, Error> {
+fn begin(job: &CommandRun, tell: fn(&str)) -> Result<Begun, Error> {
     // Looking for one takes its lock, which must not be done for nothing.
     let earlier = if job.place.fresh { None } else { unfinished(job, tell) };
     if let Some(begun) = earlier {
@@ -175,7 +175,7 @@ fn begin(job: &Job, tell: fn(&str)) -> Result<Begun, Error> {
     Ok(Begun { folder, earlier: None, lock })
 }
 
-fn unfinished(job: &Job, tell: fn(&str)) -> Option<Begun> {
+fn unfinished(job: &CommandRun, tell: fn(&str)) -> Option<Begun> {
     let asked = |command: &[String]| -> Vec<String> {
         command.iter().skip(1).filter(|word| *word != "--fresh").cloned().collect()
     };
@@ -222,7 +222,7 @@ pub fn check_targets(targets: &[TargetName], workload: &str) -> Result<(), Error
     Err(Error::refused(message))
 }
 
-fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {
+fn experiment(job: &CommandRun, placement: &Placement, folder: &ResultFolder) -> Experiment {
     Experiment {
         command: job.command.clone(),
         host: serde_json::to_value(Host::here()).unwrap_or_default(),

@@ -29,7 +29,7 @@ mod vote;
 
 pub use error::Error;
 pub use generator::{Generator, connections};
-pub use job::{Job, ResultPlace, check_targets};
+pub use job::{CommandRun, ResultPlace, check_targets};
 pub use lock::{Lock, newest, was_begun_here};
 pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;

@@ -34,5 +34,5 @@ pub use remote_host::{RemoteHost, Tuner};
 pub(crate) use runner::limits;
 pub use runner::{Ended, Runner};
 #[cfg(test)]
-pub(crate) use step::Step as BlockStep;
+pub(crate) use step::BlockStep;
 pub use trials::{Request, Trials};

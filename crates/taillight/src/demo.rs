@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Job, Plan, ServerArgs, Sweep, TargetName};
+use lab::{CommandRun, Plan, ServerArgs, Sweep, TargetName};
 use results::Kind;
 use spec::Spec;
 use units::{CpuList, Nanos};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
     spec.qos = args.result.qos.clone().into();
     let sweep = if args.quick { quick() } else { full() };
     spec.time = if args.quick { time(100, 600, 400) } else { time(300, 2000, 1000) };
-    let job = Job {
+    let job = CommandRun {
         kind: Kind::Demo,
         suffix: "demo",
         targets: vec![TargetName::app("sphinx")],

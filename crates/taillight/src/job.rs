@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Job, Plan, ResultPlace, ServerArgs, Sweep, TargetName};
+use lab::{CommandRun, Plan, ResultPlace, ServerArgs, Sweep, TargetName};
 use launch::Interrupted;
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, Trial};
@@ -134,16 +134,16 @@ pub(crate) fn of_sweep(
     sweep: &Sweep,
     command: Vec<String>,
     setting: &Setting,
-) -> Job {
+) -> CommandRun {
     let plan = Plan::of_sweep(sweep, &spec, targets.len());
     let (server, place) = (setting.server.clone(), setting.result.place.clone());
-    Job { kind, suffix, targets, spec, plan, command, server, place }
+    CommandRun { kind, suffix, targets, spec, plan, command, server, place }
 }
 
 /// Runs `job`, and shows the progress as `result` says.
 ///
 /// Errors: the job measured nothing, and no folder remains. Otherwise there is a result, possibly a partial one.
-pub(crate) fn run(job: &Job, result: &ResultArgs) -> Result<Finished> {
+pub(crate) fn run(job: &CommandRun, result: &ResultArgs) -> Result<Finished> {
     result.outputs.check()?;
     let (experiment, folder, outcome) = job.run(result.progress.teller()?, make_data, tell)?;
     Ok(Finished { experiment, folder, outputs: result.outputs.clone(), outcome })

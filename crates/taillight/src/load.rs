@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::ErrorKind;
-use lab::{Job, Plan, ServerArgs, TargetName};
+use lab::{CommandRun, Plan, ServerArgs, TargetName};
 use results::{Gate, Kind};
 use spec::Spec;
 use spec::workload::ClientKnob;
@@ -333,7 +333,7 @@ fn kept(
         spec.generator.target_latency.clear();
     }
     spec.generator.target_latency.extend(within);
-    let job = Job {
+    let job = CommandRun {
         kind: Kind::Load,
         suffix: "load",
         targets: vec![spec.target.server.clone()],

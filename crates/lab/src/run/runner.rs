@@ -9,7 +9,7 @@ use spec::Load;
 use stats::{LEVEL, Looks};
 
 use super::progress::{Progress, Tracker};
-use super::step::Step;
+use super::step::BlockStep;
 use super::{Bench, Pair, Plan, Point, Record, metrics, pair};
 use crate::Error;
 
@@ -110,7 +110,7 @@ impl<'a> Runner<'a> {
         }
         for step in self.plan.last() {
             self.begin(step, last);
-            if let (Step::Peak(place), Some(tolerance)) = (step, self.plan.peak_tolerance) {
+            if let (BlockStep::Peak(place), Some(tolerance)) = (step, self.plan.peak_tolerance) {
                 let (plan, started) = (&self.plan.benches[place], self.started);
                 let late = || self.plan.time.is_some_and(|time| started.elapsed() >= time);
                 if let Some(bench) = &mut self.benches[place] {
@@ -147,23 +147,23 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn begin(&mut self, step: Step, block: u32) {
+    fn begin(&mut self, step: BlockStep, block: u32) {
         self.track.phase(self.plan.words(step, block));
     }
 
-    fn block(&mut self, block: u32, steps: &[Step]) -> Result<(), Error> {
+    fn block(&mut self, block: u32, steps: &[BlockStep]) -> Result<(), Error> {
         self.references = vec![Vec::new(); self.plan.references.len()];
         let mut invalidated = Vec::new();
         for (n, step) in steps.iter().copied().enumerate() {
             self.begin(step, block);
             match step {
-                Step::Maximum(bench) => self.maximum(bench, block)?,
-                Step::Reference(place) => {
+                BlockStep::Maximum(bench) => self.maximum(bench, block)?,
+                BlockStep::Reference(place) => {
                     let cell = self.measure(&self.plan.references[place], (block, n), false)?;
                     let usable = cell.filter(|measured| measured.cell.verdict.is_usable());
                     self.references[place].extend(usable.map(|measured| measured.cell.metrics));
                 }
-                Step::Point(_) | Step::Pair(_) | Step::Peak(_) => {
+                BlockStep::Point(_) | BlockStep::Pair(_) | BlockStep::Peak(_) => {
                     if let Some(Measured { cell, again }) = self.cell(step, (block, n), false)? {
                         if let Some(label) = again.filter(|_| self.is_repeated(step)) {
                             invalidated.push((step, self.record.cells(), label));
@@ -194,8 +194,8 @@ impl<'a> Runner<'a> {
     }
 
     /// A load that the user specified directly is measured exactly as often as requested.
-    fn is_repeated(&self, step: Step) -> bool {
-        !matches!(step, Step::Point(place) if self.plan.points[place].purpose == Purpose::Single)
+    fn is_repeated(&self, step: BlockStep) -> bool {
+        !matches!(step, BlockStep::Point(place) if self.plan.points[place].purpose == Purpose::Single)
     }
 
     fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
@@ -229,11 +229,11 @@ impl<'a> Runner<'a> {
         bench.map_or(Ok(()), |bench| bench.finish(&Err(error)).map(drop))
     }
 
-    fn cell(&mut self, step: Step, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
+    fn cell(&mut self, step: BlockStep, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
         match step {
-            Step::Point(place) => self.measure(&self.plan.points[place], at, again),
-            Step::Pair(place) => self.measure_pair(&self.plan.pairs[place], at),
-            Step::Maximum(_) | Step::Reference(_) | Step::Peak(_) => Ok(None),
+            BlockStep::Point(place) => self.measure(&self.plan.points[place], at, again),
+            BlockStep::Pair(place) => self.measure_pair(&self.plan.pairs[place], at),
+            BlockStep::Maximum(_) | BlockStep::Reference(_) | BlockStep::Peak(_) => Ok(None),
         }
     }
 

@@ -37,7 +37,7 @@ const MOST_BLOCKS: u32 = 141;
 const STREAM: u64 = 0x0064_6572_6f66_7374;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum BlockStep {
     /// The maximum throughput of a bench.
     Maximum(usize),
     Reference(usize),
@@ -53,19 +53,20 @@ impl Plan {
     ///
     /// Every block has an order of its own, so that what drifts within a block looks like no effect of the axis. The
     /// references stand at the beginning, at the end and evenly between, so that their median is that of the block.
-    pub(crate) fn block(&self, seed: u64, block: u32) -> Vec<Step> {
+    pub(crate) fn block(&self, seed: u64, block: u32) -> Vec<BlockStep> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ STREAM ^ (u64::from(block) << 32));
         let needed = self.benches.iter().enumerate().filter(|(_, bench)| bench.needs_maximum);
-        let mut steps: Vec<Step> = needed.map(|(place, _)| Step::Maximum(place)).collect();
+        let mut steps: Vec<BlockStep> = needed.map(|(place, _)| BlockStep::Maximum(place)).collect();
         steps.shuffle(&mut rng);
-        let mut points: Vec<Step> = (0..self.points.len()).map(Step::Point).collect();
-        points.extend((0..self.pairs.len()).map(Step::Pair));
+        let mut points: Vec<BlockStep> = (0..self.points.len()).map(BlockStep::Point).collect();
+        points.extend((0..self.pairs.len()).map(BlockStep::Pair));
         points.shuffle(&mut rng);
         let times = if self.references.is_empty() { 0 } else { self.references_per_block as usize };
         // One pass at the beginning, one at the end if there are two, the others between.
         let gaps = times.saturating_sub(1).max(1);
         for pass in 0..times {
-            let mut references: Vec<Step> = (0..self.references.len()).map(Step::Reference).collect();
+            let mut references: Vec<BlockStep> =
+                (0..self.references.len()).map(BlockStep::Reference).collect();
             references.shuffle(&mut rng);
             steps.extend(references);
             let (from, to) = (points.len() * pass / gaps, points.len() * (pass + 1) / gaps);
@@ -94,26 +95,26 @@ impl Plan {
         (1.0 + 1.25 * later).ceil().clamp(1.0, f64::from(MOST_BLOCKS)) as u32
     }
 
-    pub(crate) fn last(&self) -> Vec<Step> {
+    pub(crate) fn last(&self) -> Vec<BlockStep> {
         let benches = if self.peak_tolerance.is_some() { self.benches.len() } else { 0 };
-        (0..benches).map(Step::Peak).collect()
+        (0..benches).map(BlockStep::Peak).collect()
     }
 
     /// A step in words, for progress reports.
-    pub(crate) fn words(&self, step: Step, block: u32) -> String {
+    pub(crate) fn words(&self, step: BlockStep, block: u32) -> String {
         let words = match step {
-            Step::Peak(_) => return "peak throughput under QoS".into(),
-            Step::Maximum(bench) if self.benches.len() > 1 => {
+            BlockStep::Peak(_) => return "peak throughput under QoS".into(),
+            BlockStep::Maximum(bench) if self.benches.len() > 1 => {
                 format!("maximum of {}", self.benches[bench].name)
             }
-            Step::Maximum(_) => "maximum throughput".into(),
-            Step::Reference(place) => format!("reference {}", self.place_of(&self.references[place])),
-            Step::Point(place) => match &self.points[place] {
+            BlockStep::Maximum(_) => "maximum throughput".into(),
+            BlockStep::Reference(place) => format!("reference {}", self.place_of(&self.references[place])),
+            BlockStep::Point(place) => match &self.points[place] {
                 Point { purpose: Purpose::Single, .. } => return "load".into(),
                 point if point.series.is_empty() => "sweep".into(),
                 point => self.place_of(point),
             },
-            Step::Pair(place) => {
+            BlockStep::Pair(place) => {
                 let pair = &self.pairs[place];
                 format!("{}: {} % beside {} %", pair.first.series, pair.first.x, pair.second.x)
             }
@@ -127,7 +128,7 @@ impl Plan {
 
     /// All that is to come from `first` on, by block, and after the last one.
     pub(crate) fn agenda(&self, seed: u64, first: u32) -> Agenda {
-        let of = |steps: Vec<Step>, block: u32| {
+        let of = |steps: Vec<BlockStep>, block: u32| {
             steps.into_iter().map(move |step| self.part(step, block)).collect::<Vec<Part>>()
         };
         let blocks = (first..self.blocks).flat_map(|block| of(self.block(seed, block), block));
@@ -153,27 +154,29 @@ impl Plan {
     }
 
     /// The trials that a step takes, and how long each.
-    fn part(&self, step: Step, block: u32) -> Part {
+    fn part(&self, step: BlockStep, block: u32) -> Part {
         let search = |bench: &BenchPlan, trials: usize, time: Time| Part {
             trials: trials * bench.targets,
             each: whole(time),
             beside: Duration::ZERO,
         };
         match step {
-            Step::Maximum(_) if self.assumed.is_some() || self.keeps_maxima && block > 0 => Part::default(),
-            Step::Maximum(bench) => {
+            BlockStep::Maximum(_) if self.assumed.is_some() || self.keeps_maxima && block > 0 => {
+                Part::default()
+            }
+            BlockStep::Maximum(bench) => {
                 let bench = &self.benches[bench];
                 let of_sessions = bench.experiment.workload.has_sessions();
                 let trials = if of_sessions { MAXIMUM_OF_SESSIONS } else { MAXIMUM };
                 search(bench, trials[usize::from(block > 0)], of_search(&bench.experiment))
             }
-            Step::Peak(bench) => {
+            BlockStep::Peak(bench) => {
                 let bench = &self.benches[bench];
                 search(bench, PEAK[usize::from(self.points.is_empty())], bench.experiment.time)
             }
-            Step::Reference(place) => self.of_point(&self.references[place]),
-            Step::Point(place) => self.of_point(&self.points[place]),
-            Step::Pair(place) => self.of_point(&self.pairs[place].first),
+            BlockStep::Reference(place) => self.of_point(&self.references[place]),
+            BlockStep::Point(place) => self.of_point(&self.points[place]),
+            BlockStep::Pair(place) => self.of_point(&self.pairs[place].first),
         }
     }
 

@@ -3,7 +3,7 @@ use results::study::Effort;
 use units::Bytes;
 
 use super::*;
-use crate::run::BlockStep as Step;
+use crate::run::BlockStep;
 use crate::study::machine::Machine;
 
 const STUDY: &str = "\
@@ -155,16 +155,18 @@ fn two_services_of_two_kinds_have_each_their_workload() {
 #[test]
 fn each_block_has_an_order_of_its_own_between_its_references() {
     let plan = plan(Effort::Full, &["memcached"]);
-    let blocks: Vec<Vec<Step>> = (0..6).map(|block| plan.block(1, block)).collect();
+    let blocks: Vec<Vec<BlockStep>> = (0..6).map(|block| plan.block(1, block)).collect();
     for steps in &blocks {
         assert_eq!(steps.len() * plan.blocks as usize, plan.steps());
-        assert!(steps[..2].iter().all(|step| matches!(step, Step::Maximum(_))));
+        assert!(steps[..2].iter().all(|step| matches!(step, BlockStep::Maximum(_))));
         // Both references at the beginning, in the middle and at the end.
         let references: Vec<usize> =
-            (0..steps.len()).filter(|&n| matches!(steps[n], Step::Reference(_))).collect();
+            (0..steps.len()).filter(|&n| matches!(steps[n], BlockStep::Reference(_))).collect();
         assert_eq!(references, [2, 3, 7, 8, 12, 13]);
-        let mut points: Vec<usize> =
-            steps.iter().filter_map(|step| if let Step::Point(n) = step { Some(*n) } else { None }).collect();
+        let mut points: Vec<usize> = steps
+            .iter()
+            .filter_map(|step| if let BlockStep::Point(n) = step { Some(*n) } else { None })
+            .collect();
         points.sort_unstable();
         assert_eq!(points, [0, 1, 2, 3, 4, 5]);
     }
