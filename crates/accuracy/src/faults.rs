@@ -24,7 +24,7 @@ use crate::table::Table;
 use chance::Chance;
 use fault::{Fault, Outcome, World};
 use right::ALLOWED;
-use row::{Error, Row};
+use row::{FaultRow, FigureError};
 
 /// Doses of a fault on this machine, each of which takes seconds.
 const DOSES_HERE: u64 = 3;
@@ -48,7 +48,7 @@ pub struct Faults {
     #[serde(flatten)]
     origin: Origin,
     seed: u64,
-    faults: Vec<Row>,
+    faults: Vec<FaultRow>,
 }
 
 /// Plants each fault in its doses and compares the verdicts with the right ones; `tell` gets a line as each fault ends.
@@ -77,9 +77,9 @@ fn chosen(only: &[String]) -> Result<Vec<(World, &'static Fault)>> {
 }
 
 /// Plants all doses of one fault.
-fn planted(place: World, fault: &'static Fault, run: &FaultRun) -> Result<Row> {
+fn planted(place: World, fault: &'static Fault, run: &FaultRun) -> Result<FaultRow> {
     let doses = if place == World::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
-    let mut row = Row::new(place, fault);
+    let mut row = FaultRow::new(place, fault);
     for number in 0..doses {
         let mut chance = Chance::of(run.seed, fault.name, number);
         match (fault.plant)(&mut chance) {
@@ -97,8 +97,8 @@ fn planted(place: World, fault: &'static Fault, run: &FaultRun) -> Result<Row> {
 }
 
 /// The result of a fault, in a line.
-fn progress(row: &Row) -> String {
-    let Row { fault: Fault { name, .. }, doses, false_valid, false_invalid, .. } = row;
+fn progress(row: &FaultRow) -> String {
+    let FaultRow { fault: Fault { name, .. }, doses, false_valid, false_invalid, .. } = row;
     match &row.skipped {
         Some(reason) => format!("{name}: skipped: {reason}"),
         None => format!("{name}: {doses} doses, {false_valid} false valid, {false_invalid} false invalid"),
@@ -109,7 +109,7 @@ impl Faults {
     /// The number of false verdicts: usable ones whose p99 is off by more than 10 % or that should be unusable, and
     /// invalid ones on a simulated clock without any disturbance except by the server itself.
     pub fn failures(&self) -> usize {
-        self.faults.iter().map(Row::failures).sum()
+        self.faults.iter().map(FaultRow::failures).sum()
     }
 
     /// Number of judged doses.
@@ -128,7 +128,7 @@ impl Faults {
 
     /// The planted faults.
     fn list(&self) -> Table {
-        let row = |row: &Row| {
+        let row = |row: &FaultRow| {
             let place = match row.place {
                 World::Simulated => "simulated",
                 World::Here => "this machine",
@@ -148,10 +148,10 @@ impl Faults {
     /// The verdicts on it.
     fn verdicts(&self) -> Table {
         let share = |worst: Option<f64>| worst.map_or("—".into(), |worst| format!("{} %", percent(worst)));
-        let error = |error: Option<Error>| {
+        let error = |error: Option<FigureError>| {
             error.map_or("—".into(), |e| format!("{} / {} %", percent(e.median), percent(e.worst)))
         };
-        let row = |row: &Row| {
+        let row = |row: &FaultRow| {
             let given = row.verdicts.iter().map(|(verdict, n)| format!("{verdict} {n}"));
             let given = match &row.skipped {
                 Some(reason) => format!("skipped: {reason}"),

@@ -55,7 +55,7 @@ const CEILINGS: usize = 5;
 
 /// One load.
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct KernelRow {
     stalled: Stalled,
     share_of_ceiling: f64,
     ceiling_rps: f64,
@@ -137,7 +137,7 @@ impl Traffic {
 
 /// Measures each share of the ceiling, with and without planted stalls. Without a packet socket it prints why, and
 /// measures nothing.
-pub(crate) fn run(setting: &Setting, sent: Traffic) -> Result<Vec<Row>> {
+pub(crate) fn run(setting: &Setting, sent: Traffic) -> Result<Vec<KernelRow>> {
     if let Some(error) = PacketLog::start(1, MASK, 1).err() {
         let hint = match error.kind() {
             io::ErrorKind::PermissionDenied => "run as root, or with CAP_NET_RAW",
@@ -190,7 +190,7 @@ fn rows<W: Workload + Send>(
     setting: &Setting,
     sent: Traffic,
     workload: impl Fn(SocketAddr) -> Result<W>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<KernelRow>> {
     let server = Server::start(sent.server(), &setting.cpus)?;
     let as_hard_as_it_goes = || -> Result<f64> {
         let plan = plan(server.address, SATURATING_RATE, setting)?;
@@ -218,7 +218,12 @@ struct Load {
     ceiling: f64,
 }
 
-fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, setting: &Setting) -> Result<Row> {
+fn measure<W: Workload + Send>(
+    load: &Load,
+    server: &Server,
+    workload: W,
+    setting: &Setting,
+) -> Result<KernelRow> {
     let rps = load.share * load.ceiling;
     let plan = plan(server.address, rps, setting)?;
     let offered = plan.load.clone();
@@ -238,7 +243,7 @@ fn measure<W: Workload + Send>(load: &Load, server: &Server, workload: W, settin
     let clocks = Clocks { before, after: WallClock::sample() };
     let verdict = judge(&recording, &offered, Vec::new());
     let compared = Compared::new(&recording, generator.take_answered(), &timed, &clocks);
-    Ok(Row {
+    Ok(KernelRow {
         stalled: load.stalled,
         share_of_ceiling: load.share,
         ceiling_rps: load.ceiling,
@@ -341,7 +346,7 @@ pub(crate) fn bar() -> String {
 }
 
 /// The table of these rows; `None` without any.
-pub(crate) fn table(rows: &[Row], sent: Traffic) -> Option<Table> {
+pub(crate) fn table(rows: &[KernelRow], sent: Traffic) -> Option<Table> {
     let ceiling = rows.first()?.ceiling_rps;
     let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
     let dropped: u64 = rows.iter().map(|row| row.dropped).sum();

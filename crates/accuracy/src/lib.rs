@@ -82,13 +82,13 @@ pub struct Accuracy {
     origin: Origin,
     window_s: f64,
     seed: u64,
-    kernel: Vec<kernel::Row>,
-    servers: Vec<servers::Row>,
+    kernel: Vec<kernel::KernelRow>,
+    servers: Vec<servers::ServerRow>,
     peers: Option<peers::Comparison>,
-    web_kernel: Vec<kernel::Row>,
+    web_kernel: Vec<kernel::KernelRow>,
     web_peers: Option<peers::Comparison>,
-    http2_kernel: Vec<kernel::Row>,
-    resp_kernel: Vec<kernel::Row>,
+    http2_kernel: Vec<kernel::KernelRow>,
+    resp_kernel: Vec<kernel::KernelRow>,
 }
 
 /// Whether a bar is met, as table text; `None` for unknown.
@@ -116,7 +116,7 @@ impl Accuracy {
     /// Table of the number of figures within their bounds.
     fn bars(&self) -> Table {
         let count = |known: Vec<bool>| (known.iter().filter(|within| **within).count(), known.len());
-        let kernel = |rows: &[kernel::Row]| count(rows.iter().filter_map(|row| row.within).collect());
+        let kernel = |rows: &[kernel::KernelRow]| count(rows.iter().filter_map(|row| row.within).collect());
         let servers = count(self.servers.iter().filter_map(|row| row.within).collect());
         let bars = [
             ("service times, lines", kernel::bar(), kernel(&self.kernel)),

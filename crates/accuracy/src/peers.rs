@@ -127,7 +127,7 @@ impl Load {
 
 /// One generator on one server.
 #[derive(Serialize)]
-struct Row {
+struct PeerRow {
     generator: &'static str,
     command: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ struct Subject {
     server: String,
     stalls: bool,
     truth: Truth,
-    rows: Vec<Row>,
+    rows: Vec<PeerRow>,
 }
 
 /// A known generator, installed or not.
@@ -216,7 +216,7 @@ fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Candida
         let failed =
             |error: anyhow::Error| PeerRun { verdict: format!("failed: {error:#}"), ..PeerRun::default() };
         let PeerRun { command, reported, verdict, noise: own } = told.unwrap_or_else(failed);
-        rows.push(Row { generator: name, command, reported, verdict, noise: own.unwrap_or(noise) });
+        rows.push(PeerRow { generator: name, command, reported, verdict, noise: own.unwrap_or(noise) });
         Ok(())
     };
     let cpu = *setting.cpus.last().context("no processor may be used")?;

@@ -26,7 +26,7 @@ const CONSTANT: Nanos = Nanos::from_micros(50);
 
 /// One percentile of one server at one load.
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ServerRow {
     service: &'static str,
     utilisation: f64,
     offered_rps: f64,
@@ -42,7 +42,7 @@ pub(crate) struct Row {
     pub(crate) within: Option<bool>,
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
+pub(crate) fn run(setting: &Setting) -> Result<Vec<ServerRow>> {
     let mut rows = Vec::new();
     for (name, time) in
         [("constant", Gap::Constant(SERVICE.0 as f64)), ("exponential", Gap::Exponential(SERVICE.0 as f64))]
@@ -54,7 +54,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) -> Result<Vec<Row>> {
+fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) -> Result<Vec<ServerRow>> {
     let rps = utilisation / SERVICE.as_secs_f64();
     let seed = setting.seed + 1;
     let (service, seed_text) = (format!("{name}:{SERVICE}").replace(' ', ""), seed.to_string());
@@ -68,7 +68,7 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     let row = |&percentile: &f64| {
         let [bounds] = footing.bounds_of_all([percentile]);
         let (expect, got) = expected.percentile(percentile).zip(bounds).unzip();
-        Row {
+        ServerRow {
             service: name,
             utilisation,
             offered_rps: rps,
@@ -99,7 +99,7 @@ pub(crate) fn bar() -> String {
 }
 
 /// The table of these rows; `None` without any.
-pub(crate) fn table(rows: &[Row]) -> Option<Table> {
+pub(crate) fn table(rows: &[ServerRow]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         title: "Response times against servers of known times".into(),
         about: vec![

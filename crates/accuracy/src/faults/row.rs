@@ -10,7 +10,7 @@ const KEPT: usize = 10;
 
 /// All doses of one fault.
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct FaultRow {
     #[serde(flatten)]
     pub(crate) fault: &'static Fault,
     pub(crate) place: World,
@@ -24,8 +24,8 @@ pub(crate) struct Row {
     /// Verdicts with a wrong reason, or an overload of a server that kept up.
     pub(crate) other: usize,
     /// Measured over true minus 1, without its sign, over all doses.
-    pub(crate) p50_error: Option<Error>,
-    pub(crate) p99_error: Option<Error>,
+    pub(crate) p50_error: Option<FigureError>,
+    pub(crate) p99_error: Option<FigureError>,
     /// The largest error of p99 with a usable verdict.
     pub(crate) worst_usable_p99_error: Option<f64>,
     /// The first wrongly judged doses.
@@ -39,7 +39,7 @@ pub(crate) struct Row {
 
 /// Errors of a figure, as shares of the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Error {
+pub(crate) struct FigureError {
     pub(crate) median: f64,
     pub(crate) worst: f64,
 }
@@ -62,9 +62,9 @@ struct Errors {
     p99: Vec<f64>,
 }
 
-impl Row {
-    pub(crate) fn new(place: World, fault: &'static Fault) -> Row {
-        Row {
+impl FaultRow {
+    pub(crate) fn new(place: World, fault: &'static Fault) -> FaultRow {
+        FaultRow {
             fault,
             place,
             doses: 0,
@@ -116,9 +116,9 @@ impl Row {
     }
 
     /// Sums up after the last dose.
-    pub(crate) fn closed(mut self) -> Row {
+    pub(crate) fn closed(mut self) -> FaultRow {
         let Errors { p50, p99 } = std::mem::take(&mut self.errors);
-        (self.p50_error, self.p99_error) = (Error::of(&p50), Error::of(&p99));
+        (self.p50_error, self.p99_error) = (FigureError::of(&p50), FigureError::of(&p99));
         self
     }
 
@@ -130,10 +130,10 @@ impl Row {
     }
 }
 
-impl Error {
-    fn of(errors: &[f64]) -> Option<Error> {
+impl FigureError {
+    fn of(errors: &[f64]) -> Option<FigureError> {
         let median = stats::median(errors)?;
-        Some(Error { median, worst: errors.iter().copied().fold(0.0, f64::max) })
+        Some(FigureError { median, worst: errors.iter().copied().fold(0.0, f64::max) })
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use crate::faults::fault::Outcome;
     use crate::faults::right::{DoseResult, Right};
 
-    fn row(place: World) -> Row {
+    fn row(place: World) -> FaultRow {
         const FAULT: &Fault = &Fault {
             name: "f",
             planted: "",
@@ -154,7 +154,7 @@ mod tests {
             truth: "",
             plant: |_| Ok(Outcome::Skipped("not here".into())),
         };
-        Row::new(place, FAULT)
+        FaultRow::new(place, FAULT)
     }
 
     fn judged(right: Right, verdict: Verdict, p99_us: f64) -> Judged {
