@@ -96,14 +96,14 @@ impl Picture<'_> {
         };
         let tint = |index: u8| if self.color { Style::new().fg(Color::Indexed(index)) } else { Style::new() };
         // Offered and achieved share one scale, so that the gap between them is visible.
-        let row = |name, value, style, max, of| Row { name, value, style, max, of };
+        let row = |name, value, style, max, of| SparkRow { name, value, style, max, of };
         let rows = [
             row("offered", offered, tint(75), busiest, |point| point.offered),
             row("achieved", per_second(second.answered), tint(114), busiest, |point| point.answered),
             row("outstanding", now, tint(179), most, outstanding),
             row("errors", grouped(failed, ' '), alarm, worst, |point| point.failed),
         ];
-        for (y, Row { name, value, style, max, of }) in (area.y + 2..).zip(rows) {
+        for (y, SparkRow { name, value, style, max, of }) in (area.y + 2..).zip(rows) {
             gutter(area, y, &format!("{name:<11}{value:>11}"), to);
             for (x, point) in (area.x + GUTTER..area.right()).zip(&points) {
                 let eighths = (of(point).saturating_mul(8) / max.max(1)).min(8);
@@ -167,7 +167,7 @@ impl Picture<'_> {
 }
 
 /// A figure and its history over the last intervals, up to `max`.
-struct Row {
+struct SparkRow {
     name: &'static str,
     value: String,
     style: Style,
