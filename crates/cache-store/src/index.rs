@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::epochs::{Epochs, Retired};
 use crate::hash::KeyHash;
 use crate::records::Location;
-use bucket::{Bucket, Entry, Turn};
+use bucket::{Bucket, IndexEntry, Turn};
 use pieces::Pieces;
 use table::BucketId;
 
@@ -32,7 +32,7 @@ pub(crate) struct Index {
     spare: Vec<u32>,
     entries: usize,
     /// Kept for its memory.
-    scratch: Vec<Entry>,
+    scratch: Vec<IndexEntry>,
     epochs: Arc<Epochs>,
     /// Since when the pieces beyond the home buckets are unused, the last piece first: readers may still look at them.
     leaving: VecDeque<Retired>,
@@ -106,7 +106,7 @@ impl Index {
         usage: Usage,
         hash_of: impl FnMut(Location) -> KeyHash,
     ) {
-        let entry = Entry::new(hash.tag(), location, usage);
+        let entry = IndexEntry::new(hash.tag(), location, usage);
         let home = self.table.homes.get(self.home(hash));
         match home.place(hash.tag(), self.turn, self.reach) {
             Some((slot, returns)) => {
@@ -118,7 +118,7 @@ impl Index {
     }
 
     #[inline]
-    fn add(&mut self, hash: KeyHash, entry: Entry, hash_of: impl FnMut(Location) -> KeyHash) {
+    fn add(&mut self, hash: KeyHash, entry: IndexEntry, hash_of: impl FnMut(Location) -> KeyHash) {
         self.put(self.home(hash), entry);
         self.grow(hash_of);
     }
@@ -135,7 +135,7 @@ impl Index {
     /// Points an entry at another record of the same key.
     #[inline]
     pub(crate) fn replace(&mut self, at: Slot, hash: KeyHash, location: Location, usage: Usage) {
-        self.table.bucket(at.bucket).set(at.slot, Entry::new(hash.tag(), location, usage));
+        self.table.bucket(at.bucket).set(at.slot, IndexEntry::new(hash.tag(), location, usage));
     }
 
     /// Notes that a record is read now.
@@ -201,14 +201,14 @@ impl Index {
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(self.entries);
         let entries = (0..self.homes()).flat_map(|home| self.table.chain(home)).flat_map(Bucket::entries);
-        words.extend(entries.filter(|entry| !entry.is_empty()).map(Entry::to_word));
-        words.sort_unstable_by_key(|word| Entry::order(*word));
+        words.extend(entries.filter(|entry| !entry.is_empty()).map(IndexEntry::to_word));
+        words.sort_unstable_by_key(|word| IndexEntry::order(*word));
         words
     }
 
     /// Where the record of such a number lies; none if it is not one.
     pub(crate) fn location_of(word: u64) -> Option<Location> {
-        Entry::from_word(word).map(Entry::location)
+        IndexEntry::from_word(word).map(IndexEntry::location)
     }
 
     /// Adds the entry for a number saved `passed` seconds ago, at `then`; returns whether the number belongs to this
@@ -220,7 +220,7 @@ impl Index {
         (then, passed): (u32, u32),
         hash_of: impl FnMut(Location) -> KeyHash,
     ) -> bool {
-        let entry = Entry::from_word(word).filter(|entry| entry.has_tag(hash.tag()));
+        let entry = IndexEntry::from_word(word).filter(|entry| entry.has_tag(hash.tag()));
         if let Some(entry) = entry {
             self.add(hash, entry.with_usage(entry.usage().aged_by(then, passed)), hash_of);
         }
@@ -234,12 +234,12 @@ impl Index {
 
     /// Removes an entry that [`Index::find`] has just found for `hash`.
     pub(crate) fn remove(&mut self, at: Slot, hash: KeyHash) {
-        self.take_out(at, hash, Entry::EMPTY);
+        self.take_out(at, hash, IndexEntry::EMPTY);
     }
 
     /// The same, and leaves a ghost.
     pub(crate) fn evict(&mut self, at: Slot, hash: KeyHash) {
-        self.take_out(at, hash, Entry::ghost(hash.tag(), self.turn));
+        self.take_out(at, hash, IndexEntry::ghost(hash.tag(), self.turn));
     }
 
     /// A segment is about to be reclaimed. A ghost counts for the next `reach` of them.
@@ -248,7 +248,7 @@ impl Index {
         self.reach = reach.min(GHOSTS_REACH) as u16;
     }
 
-    fn take_out(&mut self, at: Slot, hash: KeyHash, left: Entry) {
+    fn take_out(&mut self, at: Slot, hash: KeyHash, left: IndexEntry) {
         self.entries -= 1;
         self.table.bucket(at.bucket).set(at.slot, left);
         let home = self.home(hash);
@@ -294,7 +294,7 @@ impl Index {
         table::home(hash, self.table.homes.len())
     }
 
-    fn put(&mut self, home: usize, entry: Entry) {
+    fn put(&mut self, home: usize, entry: IndexEntry) {
         let mut id = BucketId::Home(home);
         loop {
             let bucket = self.table.bucket(id);
@@ -317,7 +317,7 @@ impl Index {
     }
 
     /// Takes all entries out of the chain that starts with a home bucket.
-    fn clear_chain(&mut self, home: &Bucket, into: &mut Vec<Entry>) {
+    fn clear_chain(&mut self, home: &Bucket, into: &mut Vec<IndexEntry>) {
         let mut next = home.clear(into);
         while let Some(number) = next {
             next = self.table.overflow.get(number as usize).clear(into);

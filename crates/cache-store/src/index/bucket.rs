@@ -42,13 +42,13 @@ impl Default for Bucket {
 impl Bucket {
     /// The entries; the record of an entry was written before the entry.
     #[inline]
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries.iter().map(|entry| Entry(entry.load(Ordering::Acquire)))
+    pub(super) fn entries(&self) -> impl Iterator<Item = IndexEntry> + '_ {
+        self.entries.iter().map(|entry| IndexEntry(entry.load(Ordering::Acquire)))
     }
 
     /// Puts `entry` into an empty slot, if any.
-    pub(super) fn add(&self, entry: Entry) -> bool {
-        let empty = self.entries().position(Entry::is_empty);
+    pub(super) fn add(&self, entry: IndexEntry) -> bool {
+        let empty = self.entries().position(IndexEntry::is_empty);
         empty.map(|slot| self.set(slot, entry)).is_some()
     }
 
@@ -62,8 +62,8 @@ impl Bucket {
             if !entry.is_empty() {
                 continue;
             }
-            let age = if entry == Entry::EMPTY { u16::MAX } else { now.since(entry.turn()) };
-            if age <= reach && entry.0 >> Entry::TAG == tag {
+            let age = if entry == IndexEntry::EMPTY { u16::MAX } else { now.since(entry.turn()) };
+            if age <= reach && entry.0 >> IndexEntry::TAG == tag {
                 return Some((slot, true));
             }
             if best.is_none_or(|(_, oldest)| age > oldest) {
@@ -74,7 +74,7 @@ impl Bucket {
     }
 
     #[inline]
-    pub(super) fn set(&self, slot: usize, entry: Entry) {
+    pub(super) fn set(&self, slot: usize, entry: IndexEntry) {
         self.entries[slot].store(entry.0, Ordering::Release);
     }
 
@@ -82,18 +82,18 @@ impl Bucket {
     ///
     /// Cost: none if it was read in the same second, else about 8 ns.
     #[inline]
-    pub(super) fn read(&self, slot: usize, entry: Entry, now: u32) {
-        self.update(slot, entry, Entry(entry.0 | Entry::MARK).with_usage(Usage::fetched(now)));
+    pub(super) fn read(&self, slot: usize, entry: IndexEntry, now: u32) {
+        self.update(slot, entry, IndexEntry(entry.0 | IndexEntry::MARK).with_usage(Usage::fetched(now)));
     }
 
     /// Marks the record as read, unless its entry has changed in between.
-    pub(super) fn mark(&self, slot: usize, entry: Entry) {
-        self.update(slot, entry, Entry(entry.0 | Entry::MARK));
+    pub(super) fn mark(&self, slot: usize, entry: IndexEntry) {
+        self.update(slot, entry, IndexEntry(entry.0 | IndexEntry::MARK));
     }
 
     /// Replaces `entry` by `new`, of the same record, unless it has changed in between; callable from any thread.
     #[inline]
-    pub(super) fn update(&self, slot: usize, entry: Entry, new: Entry) {
+    pub(super) fn update(&self, slot: usize, entry: IndexEntry, new: IndexEntry) {
         if new != entry {
             // A plain store could bring an entry back that the writer has just taken out. Nothing hangs on the order.
             _ = self.entries[slot].compare_exchange(entry.0, new.0, Ordering::Relaxed, Ordering::Relaxed);
@@ -105,22 +105,22 @@ impl Bucket {
         self.next.load(Ordering::Acquire).checked_sub(1)
     }
 
-    pub(super) fn pop(&self) -> Option<Entry> {
+    pub(super) fn pop(&self) -> Option<IndexEntry> {
         let slot = (0..SLOTS).rev().find(|&slot| !self.get(slot).is_empty())?;
         let entry = self.get(slot);
-        self.set(slot, Entry::EMPTY);
+        self.set(slot, IndexEntry::EMPTY);
         Some(entry)
     }
 
-    pub(super) fn get(&self, slot: usize) -> Entry {
-        Entry(self.entries[slot].load(Ordering::Relaxed))
+    pub(super) fn get(&self, slot: usize) -> IndexEntry {
+        IndexEntry(self.entries[slot].load(Ordering::Relaxed))
     }
 
     /// Takes all entries out and cuts the rest of the chain off; returns the number of its first bucket.
-    pub(super) fn clear(&self, into: &mut Vec<Entry>) -> Option<u32> {
+    pub(super) fn clear(&self, into: &mut Vec<IndexEntry>) -> Option<u32> {
         for slot in 0..SLOTS {
             into.extend(Some(self.get(slot)).filter(|entry| !entry.is_empty()));
-            self.set(slot, Entry::EMPTY);
+            self.set(slot, IndexEntry::EMPTY);
         }
         let next = self.next();
         self.unlink();
@@ -198,41 +198,41 @@ impl Turn {
 ///
 /// A bucket holds 4½ entries, so that a look-up compares one key in 900 for nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Entry(u64);
+pub(super) struct IndexEntry(u64);
 
-impl Entry {
-    pub(super) const EMPTY: Entry = Entry(0);
-    const LOCATION: u64 = (1 << Entry::USAGE) - 1;
+impl IndexEntry {
+    pub(super) const EMPTY: IndexEntry = IndexEntry(0);
+    const LOCATION: u64 = (1 << IndexEntry::USAGE) - 1;
     /// The bit position of the usage.
     const USAGE: u32 = Location::BITS;
-    const MARK: u64 = 1 << (Entry::USAGE + Usage::BITS);
-    const TAG: u32 = Entry::USAGE + Usage::BITS + 1;
+    const MARK: u64 = 1 << (IndexEntry::USAGE + Usage::BITS);
+    const TAG: u32 = IndexEntry::USAGE + Usage::BITS + 1;
 
     #[inline]
-    pub(super) fn new(tag: u64, location: Location, usage: Usage) -> Entry {
-        debug_assert!(tag >> (64 - Entry::TAG) == 0 && location.0 < Location::END as u64);
-        Entry(tag << Entry::TAG | usage.to_bits() << Entry::USAGE | (location.0 + 1))
+    pub(super) fn new(tag: u64, location: Location, usage: Usage) -> IndexEntry {
+        debug_assert!(tag >> (64 - IndexEntry::TAG) == 0 && location.0 < Location::END as u64);
+        IndexEntry(tag << IndexEntry::TAG | usage.to_bits() << IndexEntry::USAGE | (location.0 + 1))
     }
 
     /// The ghost of an item evicted in this turn.
-    pub(super) fn ghost(tag: u64, turn: Turn) -> Entry {
-        Entry(tag << Entry::TAG | Entry::MARK | u64::from(turn.0) << Entry::USAGE)
+    pub(super) fn ghost(tag: u64, turn: Turn) -> IndexEntry {
+        IndexEntry(tag << IndexEntry::TAG | IndexEntry::MARK | u64::from(turn.0) << IndexEntry::USAGE)
     }
 
     /// The turn of a ghost.
     fn turn(self) -> Turn {
-        Turn((self.0 >> Entry::USAGE) as u16 & Turn::ALL)
+        Turn((self.0 >> IndexEntry::USAGE) as u16 & Turn::ALL)
     }
 
     /// The same, as of a record that was read.
-    pub(super) fn marked(self) -> Entry {
-        Entry(self.0 | Entry::MARK)
+    pub(super) fn marked(self) -> IndexEntry {
+        IndexEntry(self.0 | IndexEntry::MARK)
     }
 
     /// Whether it has no record.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
-        self.0 & Entry::LOCATION == 0
+        self.0 & IndexEntry::LOCATION == 0
     }
 
     /// As a number: never 0.
@@ -241,40 +241,40 @@ impl Entry {
     }
 
     /// The one of such a number, if that has a location.
-    pub(super) fn from_word(word: u64) -> Option<Entry> {
-        Some(Entry(word)).filter(|entry| !entry.is_empty())
+    pub(super) fn from_word(word: u64) -> Option<IndexEntry> {
+        Some(IndexEntry(word)).filter(|entry| !entry.is_empty())
     }
 
     #[inline]
     pub(super) fn usage(self) -> Usage {
-        Usage::from_bits(self.0 >> Entry::USAGE)
+        Usage::from_bits(self.0 >> IndexEntry::USAGE)
     }
 
     #[inline]
-    pub(super) fn with_usage(self, usage: Usage) -> Entry {
-        let others = self.0 & !(((1 << Usage::BITS) - 1) << Entry::USAGE);
-        Entry(others | usage.to_bits() << Entry::USAGE)
+    pub(super) fn with_usage(self, usage: Usage) -> IndexEntry {
+        let others = self.0 & !(((1 << Usage::BITS) - 1) << IndexEntry::USAGE);
+        IndexEntry(others | usage.to_bits() << IndexEntry::USAGE)
     }
 
     /// Whether it is not empty and has this tag.
     #[inline]
     pub(super) fn has_tag(self, tag: u64) -> bool {
-        self.0 >> Entry::TAG == tag && !self.is_empty()
+        self.0 >> IndexEntry::TAG == tag && !self.is_empty()
     }
 
     #[inline]
     pub(super) fn location(self) -> Location {
-        Location((self.0 & Entry::LOCATION) - 1)
+        Location((self.0 & IndexEntry::LOCATION) - 1)
     }
 
     /// In this order words of entries have their records in order.
     pub(super) fn order(word: u64) -> u64 {
-        word & Entry::LOCATION
+        word & IndexEntry::LOCATION
     }
 
     #[inline]
     pub(super) fn is_marked(self) -> bool {
-        self.0 & Entry::MARK != 0
+        self.0 & IndexEntry::MARK != 0
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
     fn entries_keep_tag_and_location() {
         let check = |tag, location| {
             for usage in [Usage::default(), Usage::stored(7), Usage::fetched(16_382)] {
-                let entry = Entry::new(tag, Location(location), usage);
+                let entry = IndexEntry::new(tag, Location(location), usage);
                 assert!(entry.has_tag(tag) && !entry.has_tag(tag ^ 1) && !entry.is_marked());
                 assert_eq!((entry.location(), entry.usage()), (Location(location), usage));
                 assert_eq!(entry.with_usage(Usage::fetched(9)).usage(), Usage::fetched(9));
@@ -296,18 +296,18 @@ mod tests {
         check(0, 0);
         check(0xfff, Location::END as u64 - 1);
         check(5, 1 << 35);
-        assert!(!Entry::EMPTY.has_tag(0));
+        assert!(!IndexEntry::EMPTY.has_tag(0));
     }
 
     #[test]
     fn a_bucket_takes_seven() {
         let bucket = Bucket::default();
         for i in 0..7 {
-            assert!(bucket.add(Entry::new(i, Location(i), Usage::default())));
+            assert!(bucket.add(IndexEntry::new(i, Location(i), Usage::default())));
         }
-        assert!(!bucket.add(Entry::new(9, Location(9), Usage::default())));
-        bucket.set(3, Entry::EMPTY);
-        assert!(bucket.add(Entry::new(9, Location(9), Usage::default())));
+        assert!(!bucket.add(IndexEntry::new(9, Location(9), Usage::default())));
+        bucket.set(3, IndexEntry::EMPTY);
+        assert!(bucket.add(IndexEntry::new(9, Location(9), Usage::default())));
         assert_eq!(bucket.next(), None);
         bucket.link(0);
         assert_eq!(bucket.next(), Some(0));
@@ -319,28 +319,28 @@ mod tests {
     #[test]
     fn a_mark_stays_with_its_entry() {
         let bucket = Bucket::default();
-        let entry = Entry::new(3, Location(7), Usage::stored(1));
+        let entry = IndexEntry::new(3, Location(7), Usage::stored(1));
         bucket.add(entry);
         bucket.read(0, entry, 5);
         let marked = bucket.get(0);
         assert!(marked.is_marked() && marked.has_tag(3) && marked.location() == Location(7));
         assert_eq!(marked.usage(), Usage::fetched(5));
         // Late marks: the entry has become another, or none.
-        let other = Entry::new(3, Location(8), Usage::stored(1));
+        let other = IndexEntry::new(3, Location(8), Usage::stored(1));
         bucket.set(0, other);
         bucket.read(0, entry, 5);
         assert!(bucket.get(0) == other);
-        bucket.set(0, Entry::EMPTY);
+        bucket.set(0, IndexEntry::EMPTY);
         bucket.read(0, entry, 5);
-        assert!(bucket.get(0) == Entry::EMPTY);
+        assert!(bucket.get(0) == IndexEntry::EMPTY);
     }
 
     #[test]
     fn a_ghost_is_known_for_a_while_and_makes_room_for_entries() {
         let bucket = Bucket::default();
         let early = Turn(Turn::ALL - 1);
-        bucket.set(0, Entry::ghost(0, early));
-        bucket.set(1, Entry::ghost(5, early.next()));
+        bucket.set(0, IndexEntry::ghost(0, early));
+        bucket.set(1, IndexEntry::ghost(5, early.next()));
         assert!(bucket.is_empty() && bucket.pop().is_none());
         assert!(bucket.entries().all(|entry| !entry.has_tag(0) && !entry.has_tag(5)));
         let now = early.next().next().next();
@@ -348,10 +348,10 @@ mod tests {
         assert_eq!(bucket.place(5, now, 1), Some((2, false)), "it is too long ago");
         assert_eq!(bucket.place(0, now, 9), Some((0, true)), "its tag is that of an entry without a ghost");
         assert_eq!(bucket.place(7, now, 9), Some((2, false)));
-        (0..7).for_each(|i| assert!(bucket.add(Entry::new(9, Location(i), Usage::default())), "{i}"));
+        (0..7).for_each(|i| assert!(bucket.add(IndexEntry::new(9, Location(i), Usage::default())), "{i}"));
         assert_eq!(bucket.place(5, now, 9), None);
-        bucket.set(3, Entry::ghost(4, early.next()));
-        bucket.set(6, Entry::ghost(4, early));
+        bucket.set(3, IndexEntry::ghost(4, early.next()));
+        bucket.set(6, IndexEntry::ghost(4, early));
         assert_eq!(bucket.place(5, now, 9), Some((6, false)), "the oldest goes first");
     }
 
@@ -359,7 +359,7 @@ mod tests {
     fn a_version_tells_of_moves() {
         let bucket = Bucket::default();
         let before = bucket.settled().unwrap();
-        bucket.add(Entry::new(1, Location(1), Usage::default()));
+        bucket.add(IndexEntry::new(1, Location(1), Usage::default()));
         assert!(bucket.is_still(before));
         bucket.rearranging(|| assert!(bucket.settled().is_none() && !bucket.is_still(before)));
         assert!(bucket.settled().is_some() && !bucket.is_still(before));

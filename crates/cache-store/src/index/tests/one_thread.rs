@@ -146,7 +146,7 @@ fn the_table_grows_and_shrinks_with_its_entries() {
             assert!(index.homes().abs_diff(homes) <= 1, "one bucket at a time");
         }
         assert!(live.iter().all(|&i| find(&index, hash_of(Location(i)), i).is_some()), "{size}");
-        let mut words: Vec<u64> = index.words().iter().map(|word| Entry::order(*word) - 1).collect();
+        let mut words: Vec<u64> = index.words().iter().map(|word| IndexEntry::order(*word) - 1).collect();
         live.sort_unstable();
         words.sort_unstable();
         assert!(words == live, "{size}");
