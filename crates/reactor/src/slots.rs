@@ -1,7 +1,7 @@
 use crate::Conn;
 
 /// The state of one connection of a reactor.
-pub(crate) trait Entry {
+pub(crate) trait HasOutput {
     /// Generations of a slot, before they repeat.
     const GENERATIONS: u32;
 
@@ -34,7 +34,7 @@ impl<E> Default for Slots<E> {
     }
 }
 
-impl<E: Entry> Slots<E> {
+impl<E: HasOutput> Slots<E> {
     pub(crate) fn insert(&mut self, entry: impl FnOnce(Conn) -> E) -> Conn {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.all.push(Slot { generation: 0, entry: None });
@@ -97,7 +97,7 @@ impl<E: Entry> Slots<E> {
 mod testing {
     use super::*;
 
-    impl<E: Entry> Slots<E> {
+    impl<E: HasOutput> Slots<E> {
         /// Slots in all, and those in use.
         pub(crate) fn counts(&self) -> (usize, usize) {
             (self.all.len(), self.all.len() - self.free.len() - self.resting.len())

@@ -113,7 +113,7 @@ impl Entry {
     }
 }
 
-impl slots::Entry for Entry {
+impl slots::HasOutput for Entry {
     /// 31 bits: the topmost bit of the event data marks listeners.
     const GENERATIONS: u32 = 1 << 31;
 

@@ -47,7 +47,7 @@ pub(super) struct Slot {
     source: Option<IpAddr>,
 }
 
-impl slots::Entry for Slot {
+impl slots::HasOutput for Slot {
     const GENERATIONS: u32 = u32::MAX;
 
     fn output(&mut self) -> &mut Vec<u8> {

@@ -209,7 +209,7 @@ impl Entry {
     }
 }
 
-impl slots::Entry for Entry {
+impl slots::HasOutput for Entry {
     const GENERATIONS: u32 = GENERATIONS;
 
     #[inline]
