@@ -42,7 +42,7 @@ pub(crate) struct AuditArgs {
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct AuditedFile {
     file: String,
     #[serde(flatten)]
     audit: Audit,
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<ExitCode> {
         match read(file).and_then(|text| Ok(::audit::audit(&text, &given)?)) {
             Ok(audit) => {
                 let command = audit.command();
-                entries.push(Entry { file: file.display().to_string(), audit, command });
+                entries.push(AuditedFile { file: file.display().to_string(), audit, command });
             }
             Err(error) => {
                 failed = true;
@@ -97,7 +97,7 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-fn words(entry: &Entry) -> String {
+fn words(entry: &AuditedFile) -> String {
     let mut text = format!("{}: {}\n", entry.file, entry.audit.verdict);
     for (number, finding) in entry.audit.findings.iter().enumerate() {
         text += &format!("  {}. {}\n     → {}\n", number + 1, finding.words, finding.remedy);

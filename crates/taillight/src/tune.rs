@@ -14,7 +14,7 @@ use launch::Interrupt;
 
 use crate::INTERRUPTED;
 use crate::terminal::{say_as, tell};
-use request::Request;
+use request::TuneRequest;
 
 /// Change this machine for a measurement, and revert it.
 ///
@@ -58,7 +58,7 @@ enum Tune {
 #[derive(Args, Debug)]
 struct PlanArgs {
     #[command(flatten)]
-    request: Request,
+    request: TuneRequest,
     /// Print it as JSON.
     #[arg(long)]
     json: bool,
@@ -67,7 +67,7 @@ struct PlanArgs {
 #[derive(Args, Debug)]
 struct ApplyArgs {
     #[command(flatten)]
-    request: Request,
+    request: TuneRequest,
     /// Print the actions as one would type them, and change nothing.
     #[arg(long)]
     dry_run: bool,

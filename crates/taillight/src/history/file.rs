@@ -15,12 +15,12 @@ const LONGEST: u64 = 256 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<HistoryEntry>,
 }
 
 /// The figures of one result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct HistoryEntry {
     pub(super) schema: u32,
     /// The measured commit.
     pub(super) commit: String,
@@ -83,7 +83,8 @@ impl History {
     pub(super) fn parse(text: &str) -> Result<History> {
         let mut entries = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let entry: Entry = serde_json::from_str(line).with_context(|| format!("line {}", i + 1))?;
+            let entry: HistoryEntry =
+                serde_json::from_str(line).with_context(|| format!("line {}", i + 1))?;
             if entry.schema > SCHEMA {
                 bail!(
                     "line {} has schema {}; this program reads up to {SCHEMA}: use a newer taillight",
@@ -105,7 +106,7 @@ impl History {
 
 /// The figures of a result: of each target its maximum and its peak, and at each load the median and the 99th
 /// percentile, also windowed.
-pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> Entry {
+pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> HistoryEntry {
     let mut figures = BTreeMap::new();
     let mut keep = |name: String, unit, usable, n: usize, (value, low, high): (f64, f64, f64)| {
         if value.is_finite() && low.is_finite() && high.is_finite() {
@@ -144,7 +145,7 @@ pub(super) fn entry_of(experiment: &Experiment, commit: &str) -> Entry {
             }
         }
     }
-    Entry {
+    HistoryEntry {
         schema: SCHEMA,
         commit: commit.to_owned(),
         result: experiment.name.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stats::{ChangePoint, LEAST_SERIES, Observation, change_points};
 
-use super::file::{Entry, History, Kept, Unit};
+use super::file::{History, HistoryEntry, Kept, Unit};
 
 /// The level of all figures together: a history without a change has a false one in at most this share of the cases.
 const LEVEL: f64 = 0.05;
@@ -15,7 +15,7 @@ const EXAMINED: usize = 200;
 const SEED: u64 = 1;
 
 /// The entries that hold a figure, in the order of the history.
-type Points<'a> = Vec<(&'a Entry, &'a Kept)>;
+type Points<'a> = Vec<(&'a HistoryEntry, &'a Kept)>;
 
 /// A figure over the history.
 #[derive(Clone, Debug, Serialize)]
@@ -80,7 +80,7 @@ fn judge_one(name: &str, points: &Points, level: f64) -> Judged {
             of_change(&change, &points[change.at].0.commit, unit)
         })
         .collect();
-    let dot = |(entry, kept): &(&Entry, &Kept)| Dot { commit: entry.commit.clone(), kept: **kept };
+    let dot = |(entry, kept): &(&HistoryEntry, &Kept)| Dot { commit: entry.commit.clone(), kept: **kept };
     let points = points.iter().map(dot).collect();
     Judged { name: name.to_owned(), unit, points, changes }
 }
@@ -179,7 +179,7 @@ mod tests {
                 ("a p99", kept(200.0 * grown, Unit::Micros)),
                 ("a maximum", kept(1e5, Unit::Rps)),
             ];
-            Entry {
+            HistoryEntry {
                 schema: 1,
                 commit: format!("c{i}"),
                 result: format!("r{i}"),

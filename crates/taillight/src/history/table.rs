@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use export::quoted;
 
-use super::file::{Entry, History, Unit};
+use super::file::{History, HistoryEntry, Unit};
 
 /// A row for each result, the oldest first: its time, commit and name, and the value of each figure; empty without it.
 pub(super) fn csv(history: &History) -> String {
@@ -12,7 +12,7 @@ pub(super) fn csv(history: &History) -> String {
     let figures: BTreeMap<&str, Unit> = figures.map(|(name, kept)| (name.as_str(), kept.unit)).collect();
     let heads = figures.iter().map(|(name, unit)| format!("{name} ({})", unit.name()));
     let heads = ["time", "commit", "result"].map(str::to_owned).into_iter().chain(heads);
-    let row = |entry: &Entry| {
+    let row = |entry: &HistoryEntry| {
         let own = [&entry.created, &entry.commit, &entry.result].map(|text| quoted(text));
         let value =
             |name: &&str| entry.figures.get(*name).map_or_else(String::new, |kept| kept.value.to_string());

@@ -9,7 +9,7 @@ use launch::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 
-use super::request::Request;
+use super::request::TuneRequest;
 use crate::terminal::tell;
 
 /// How often a request to stop is looked for while the command runs. Units: ns.
@@ -20,7 +20,7 @@ const SIGNALLED: i32 = 128;
 /// Starts the command stopped, applies the knobs to it, lets it run, and reverts them when it has ended.
 pub(super) fn run(
     words: &[String],
-    request: &Request,
+    request: &TuneRequest,
     engine: &Engine,
     interrupt: &Interrupt,
 ) -> Result<ExitCode> {

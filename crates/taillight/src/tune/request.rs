@@ -8,7 +8,7 @@ use units::CpuList;
 
 /// Knobs, and the target that they act on.
 #[derive(Args, Debug)]
-pub(crate) struct Request {
+pub(crate) struct TuneRequest {
     /// Knobs (cpu.set=0-3), profiles (cache-server, cache-server-apart, cache-client), or files of profiles.
     ///
     /// A knob overrides the line of that name in a profile.
@@ -63,7 +63,7 @@ impl Target {
     }
 }
 
-impl Request {
+impl TuneRequest {
     /// The actions on this machine, for the named processes and `pid`.
     ///
     /// Errors: a word is not a knob, a profile or a readable file; a knob requested by name is not supported.
@@ -84,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    fn request(words: &[&str]) -> Request {
-        Request {
+    fn request(words: &[&str]) -> TuneRequest {
+        TuneRequest {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             target: Target { pid: vec![], device: None, namespace: None, cpus: None, group: "x".into() },
             skip_unsupported: false,
