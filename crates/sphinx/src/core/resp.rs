@@ -16,7 +16,7 @@ use super::turn::REQUESTS;
 use crate::client::{Client, State};
 use crate::message::Work;
 use crate::operation::Operation;
-use crate::operation::resp::{Answer, Condition, Presence, RespOperation, Set, TOO_LARGE, Verb};
+use crate::operation::resp::{Condition, Presence, RespOperation, Set, StoreReply, TOO_LARGE, Verb};
 use crate::partitions::Place;
 use crate::resp::commands::{Command, Row, Step, Unit, unknown};
 use crate::resp::{Resp, Sum, Talk};
@@ -144,11 +144,11 @@ impl<R: Reactor> Core<R> {
                 let Some(expiry) = self.expiry(reactor, unit, number, false) else {
                     return self.refuse_expiry(reactor, client, row.name);
                 };
-                let operation = RespOperation { expiry, ..plain(set(Presence::Any, false, Answer::Ok)) };
+                let operation = RespOperation { expiry, ..plain(set(Presence::Any, false, StoreReply::Ok)) };
                 return self.resp_operate(reactor, client, operation, arg(1), arg(3));
             }
-            Command::SetNx => (set(Presence::Absent, false, Answer::Number), arg(2)),
-            Command::GetSet => (set(Presence::Any, false, Answer::Old), arg(2)),
+            Command::SetNx => (set(Presence::Absent, false, StoreReply::Number), arg(2)),
+            Command::GetSet => (set(Presence::Any, false, StoreReply::Old), arg(2)),
             Command::GetDel => (Verb::GetAndDelete, b""),
             Command::GetEx | Command::Expire(_) => {
                 let made = match row.command {
@@ -162,7 +162,7 @@ impl<R: Reactor> Core<R> {
             }
             Command::MGet => return self.resp_get_all(reactor, client, talk, args),
             Command::MSet => {
-                let operation = plain(set(Presence::Any, false, Answer::Number));
+                let operation = plain(set(Presence::Any, false, StoreReply::Number));
                 return self.resp_sum(reactor, client, talk, args, (operation, 2));
             }
             Command::Delete | Command::Exists | Command::Touch => {
@@ -246,7 +246,7 @@ impl<R: Reactor> Core<R> {
 
     /// `SET` with its options.
     fn resp_set(&mut self, reactor: &mut R, client: &mut Client, version: Version, args: Args<'_>) -> Flow {
-        let mut set = Set { condition: Presence::Any, keeps_expiry: false, answer: Answer::Ok };
+        let mut set = Set { condition: Presence::Any, keeps_expiry: false, answer: StoreReply::Ok };
         let mut expiry = None;
         let mut at = 3;
         while let Some(word) = args.get(at) {
@@ -257,7 +257,7 @@ impl<R: Reactor> Core<R> {
             } else if is(b"xx") && set.condition != Presence::Absent {
                 set.condition = Presence::Present;
             } else if is(b"get") {
-                set.answer = Answer::Old;
+                set.answer = StoreReply::Old;
             } else if is(b"keepttl") && expiry.is_none() {
                 set.keeps_expiry = true;
             } else if let Some(unit) = Unit::of(word)

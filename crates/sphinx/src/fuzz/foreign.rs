@@ -71,9 +71,9 @@ pub fn foreign_protocols(bytes: &[u8]) {
     assert!(stats.contains(name), "no {name} in {stats}");
 }
 
-struct Server(Core<SimReactor>);
+struct ForeignServer(Core<SimReactor>);
 
-impl Program for Server {
+impl Program for ForeignServer {
     fn step(&mut self, reactor: &mut SimReactor) -> bool {
         self.0.turn(reactor).expect("a simulated reactor does not fail");
         true
@@ -170,7 +170,7 @@ pub(super) fn answer_to(bytes: &[u8], step: usize, by_datagram: bool, protocol: 
     let offer = own.offer(config.sharing);
     let partitions = Partitions::new(&config, 0, own, &[offer]);
     let common = Arc::new(Common::new(config, None, None, Time(0), channel().0));
-    let mut server = Server(Core::new(common, 0, partitions, links, doorbell));
+    let mut server = ForeignServer(Core::new(common, 0, partitions, links, doorbell));
     let pieces = if by_datagram {
         let mut datagram = Vec::new();
         Header::of_request(7).append(&mut datagram);

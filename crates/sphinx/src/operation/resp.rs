@@ -54,7 +54,7 @@ pub(crate) struct Set {
     pub(crate) condition: Presence,
     /// With the expiry of the item before.
     pub(crate) keeps_expiry: bool,
-    pub(crate) answer: Answer,
+    pub(crate) answer: StoreReply,
 }
 
 /// Whether there must be an item already.
@@ -69,7 +69,7 @@ pub(crate) enum Presence {
 
 /// The reply of a command that stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum StoreReply {
     /// `OK`, or nothing if the condition did not hold.
     Ok,
     /// The value before.
@@ -115,7 +115,7 @@ impl RespOperation {
     pub(crate) fn shows_value(&self) -> bool {
         match self.verb {
             Verb::Get | Verb::GetAndDelete | Verb::GetAndExpire => true,
-            Verb::Set(set) => set.answer == Answer::Old,
+            Verb::Set(set) => set.answer == StoreReply::Old,
             _ => false,
         }
     }
@@ -256,18 +256,18 @@ impl RespOperation {
 
     fn set(&self, set: Set, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Draft) {
         let (mut expiry, mut old) = (self.expiry, None);
-        if set.keeps_expiry || set.answer == Answer::Old {
+        if set.keeps_expiry || set.answer == StoreReply::Old {
             let before = store.peek(key, now);
             if set.keeps_expiry {
                 expiry = before.as_ref().map_or(Expiry::NEVER, |item| item.expiry);
             }
             // Not in the reply yet, since an error may have to take its place.
-            old = before.filter(|_| set.answer == Answer::Old).map(|item| Old::of(&item));
+            old = before.filter(|_| set.answer == StoreReply::Old).map(|item| Old::of(&item));
         }
         let stored = self.put(set.condition.verb(), store, key, value, expiry, now);
         match (stored, set.answer) {
             (Stored::NoMemory, _) => reply::error(out, NO_MEMORY),
-            (_, Answer::Old) => match old {
+            (_, StoreReply::Old) => match old {
                 None => reply::null(out, self.version),
                 Some(Old::Copied(value)) => {
                     reply::bulk_header(out, value.len());
@@ -280,9 +280,9 @@ impl RespOperation {
                     out.extend_from_slice(b"\r\n");
                 }
             },
-            (stored, Answer::Number) => reply::integer(out, (stored == Stored::Stored).into()),
-            (Stored::Stored, Answer::Ok) => reply::simple(out, b"OK"),
-            (_, Answer::Ok) => reply::null(out, self.version),
+            (stored, StoreReply::Number) => reply::integer(out, (stored == Stored::Stored).into()),
+            (Stored::Stored, StoreReply::Ok) => reply::simple(out, b"OK"),
+            (_, StoreReply::Ok) => reply::null(out, self.version),
         }
     }
 
@@ -387,7 +387,7 @@ mod tests {
 
     const NOW: u32 = 1_700_000_000;
 
-    fn set(condition: Presence, keeps_expiry: bool, answer: Answer) -> Verb {
+    fn set(condition: Presence, keeps_expiry: bool, answer: StoreReply) -> Verb {
         Verb::Set(Set { condition, keeps_expiry, answer })
     }
 
@@ -403,13 +403,13 @@ mod tests {
             operation.execute(&mut store, key, value.as_bytes(), NOW, &mut draft);
             assert_eq!(String::from_utf8_lossy(&out), expect, "{operation:?}");
         };
-        let (any, ok) = (Presence::Any, Answer::Ok);
+        let (any, ok) = (Presence::Any, StoreReply::Ok);
         let ms = i64::from(NOW) * 1000;
         check(Verb::Get, 0, 0, "", "$-1\r\n");
         check(set(Presence::Present, false, ok), 0, 0, "v", "$-1\r\n");
-        check(set(any, false, Answer::Old), 0, 0, "v", "$-1\r\n");
-        check(set(any, false, Answer::Old), 0, 0, "w", "$1\r\nv\r\n");
-        check(set(Presence::Absent, false, Answer::Number), 0, 0, "x", ":0\r\n");
+        check(set(any, false, StoreReply::Old), 0, 0, "v", "$-1\r\n");
+        check(set(any, false, StoreReply::Old), 0, 0, "w", "$1\r\nv\r\n");
+        check(set(Presence::Absent, false, StoreReply::Number), 0, 0, "x", ":0\r\n");
         check(set(any, false, ok), 10, 0, "x", "+OK\r\n");
         check(Verb::Ends(Ends::InSeconds), 0, ms + 1, "", ":9\r\n");
         check(Verb::Ends(Ends::InMilliseconds), 0, ms + 1, "", ":9999\r\n");
@@ -455,7 +455,7 @@ mod tests {
             operation.execute(&mut store, key, value, NOW, &mut Draft::new(&mut out, &mut loans));
             (out, loans)
         };
-        let verb = set(Presence::Any, false, Answer::Old);
+        let verb = set(Presence::Any, false, StoreReply::Old);
         let old = vec![b'v'; 100_000];
         ask(verb, &old);
         let (out, loans) = ask(verb, b"new");
