@@ -9,7 +9,7 @@ use crate::peer::{Peer, Stranger};
 
 /// A server's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The status.
     pub status: u16,
     /// The value of `Server`.
@@ -64,7 +64,7 @@ const REFUSAL_MAX: usize = 4096;
 /// Takes head and body.
 #[derive(Default)]
 struct Looked {
-    answer: Option<Answer>,
+    answer: Option<HttpAnswer>,
     most: usize,
     too_long: bool,
 }
@@ -75,11 +75,12 @@ impl Sink for Looked {
         let range = head.header("content-range").and_then(ContentRange::read);
         let location = head.header("location").map(|value| String::from_utf8_lossy(value).into_owned());
         let length = head.content_length();
-        self.answer = Some(Answer { status: head.status, server, location, range, length, body: Vec::new() });
+        self.answer =
+            Some(HttpAnswer { status: head.status, server, location, range, length, body: Vec::new() });
     }
 
     fn body(&mut self, slice: &[u8]) {
-        let Some(Answer { status, body, .. }) = &mut self.answer else { return };
+        let Some(HttpAnswer { status, body, .. }) = &mut self.answer else { return };
         let most = if *status == 400 { self.most.max(REFUSAL_MAX) } else { self.most };
         self.too_long |= body.len() + slice.len() > most;
         body.extend_from_slice(&slice[..slice.len().min(most - body.len())]);
@@ -103,7 +104,7 @@ pub fn exchange(
     request: &[u8],
     most: usize,
     stream: &mut (impl Read + Write),
-) -> Result<Answer, ExchangeError> {
+) -> Result<HttpAnswer, ExchangeError> {
     let name = || server.to_owned();
     let failed = |source: io::Error| failed((server, encrypted), source);
     let written = stream.write_all(request).and_then(|()| stream.flush());
@@ -178,7 +179,7 @@ pub(crate) fn stranger(server: &str, received: Vec<u8>, stream: &mut impl Read) 
 }
 
 /// The answer, unless it says that the server is of another kind.
-fn checked(server: &str, encrypted: bool, answer: Answer) -> Result<Answer, ExchangeError> {
+fn checked(server: &str, encrypted: bool, answer: HttpAnswer) -> Result<HttpAnswer, ExchangeError> {
     let body = String::from_utf8_lossy(&answer.body);
     let refuses = |(text, _): &&(&str, Peer)| !encrypted && answer.status == 400 && body.contains(text);
     match REFUSALS.iter().find(refuses) {
@@ -219,7 +220,7 @@ impl Write for Said<'_> {
 mod tests {
     use super::*;
 
-    fn asked(says: &[u8], most: usize) -> Result<Answer, String> {
+    fn asked(says: &[u8], most: usize) -> Result<HttpAnswer, String> {
         let mut stream = Said(says, Vec::new());
         let found = exchange(("h:80", false), b"GET / HTTP/1.1\r\n\r\n", most, &mut stream);
         assert_eq!(stream.1, b"GET / HTTP/1.1\r\n\r\n");

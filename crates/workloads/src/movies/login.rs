@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
-use crate::exchange::{Answer, ExchangeError, exchange};
+use crate::exchange::{ExchangeError, HttpAnswer, exchange};
 use crate::movies::answers::{Hits, LoggedIn, login_of};
 use crate::movies::config::MoviesConfig;
 
@@ -102,7 +102,7 @@ fn ask<T: serde::de::DeserializeOwned, S: Read + Write>(
         config.url.as_ref().map_or((String::new(), false), |url| (url.host_field(), url.https));
     let mut stream = connect().map_err(|error| error.to_string())?;
     let answer = exchange((&server, encrypted), request.as_bytes(), MOST, &mut stream);
-    let Answer { status, body, .. } = answer.map_err(|error: ExchangeError| error.to_string())?;
+    let HttpAnswer { status, body, .. } = answer.map_err(|error: ExchangeError| error.to_string())?;
     if status != 200 {
         let start = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
         return Err(format!("status {status}: {start}"));

@@ -15,7 +15,7 @@ use crate::social::config::Known;
 use crate::social::counts::Answers;
 use crate::social::people::values;
 use crate::social::session::{At, Session, Shown};
-use crate::social::site::{LOOKS_MAX, Location, Page, Request};
+use crate::social::site::{LOOKS_MAX, Location, Page, SiteRequest};
 use crate::social::user::Job;
 use crate::status::kind;
 
@@ -227,7 +227,7 @@ pub(super) fn closed(
     }
 }
 
-fn request_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Request> {
+fn request_of<'a>(known: &'a Known, session: &Session) -> Option<&'a SiteRequest> {
     match session.at {
         At::Request(place) | At::Redirect(place) => Some(&known.config.site.requests[usize::from(place)]),
         At::Asset(..) => None,
@@ -339,7 +339,7 @@ fn asset(known: &Known, session: &mut Session, status: u16) -> Result<Ahead, Fau
 fn redirect(
     known: &Known,
     session: &mut Session,
-    request: &Request,
+    request: &SiteRequest,
     status: u16,
     is_first: bool,
     counts: &mut Answers,

@@ -28,7 +28,7 @@ pub struct Site {
     ways: [[Range<u16>; 2]; SocialOperation::COUNT],
     /// The requests that load the site's data of one user into the cache.
     pub(super) prime: Range<u16>,
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<SiteRequest>,
     pub(super) pages: Vec<Page>,
     /// The paths of a page's assets.
     pub(super) assets: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ pub struct Site {
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct SiteRequest {
     pub(super) path: Template,
     /// Whole lines.
     pub(super) headers: Template,

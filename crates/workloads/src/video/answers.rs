@@ -57,7 +57,7 @@ enum Content {
 }
 
 /// A request: its viewer, object and video.
-pub(super) struct Request<'a> {
+pub(super) struct FileRequest<'a> {
     pub(super) library: &'a Library,
     pub(super) of: Watched,
     pub(super) ask: Ask,
@@ -83,7 +83,7 @@ impl Sink for Seen {
     }
 }
 
-impl Request<'_> {
+impl FileRequest<'_> {
     /// Reads on in the answer.
     pub(super) fn read(&self, wire: &mut Wire, bytes: &[u8], counts: &mut Answers) -> Parsed<Job> {
         if !std::mem::replace(&mut wire.begun, true) {
@@ -116,7 +116,7 @@ impl Request<'_> {
 
     /// The content to compare the body with.
     fn content(&self) -> Content {
-        let Request { library, of, ask, verify, .. } = *self;
+        let FileRequest { library, of, ask, verify, .. } = *self;
         match verify {
             Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
             Verify::Length if library.is_media(of, ask) => Content::Media(Beginning::default()),
@@ -196,7 +196,7 @@ impl Request<'_> {
 
     /// Checks a body.
     fn check(&self, response: Response, content: &Content, is_text: bool) -> Result<(), Fault> {
-        let Request { library, of, ask, .. } = *self;
+        let FileRequest { library, of, ask, .. } = *self;
         let known = library.known(of, ask);
         let part = library.part(of, ask);
         let expect = part.range.map(|range| range.length()).or(known.map(|(length, _)| length));

@@ -12,7 +12,7 @@ use units::{Nanos, ParseError};
 
 use crate::places::put;
 use crate::unasked::of_http;
-use crate::video::answers::{Request, Wire};
+use crate::video::answers::{FileRequest, Wire};
 use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::{Answers, VideoCounts};
@@ -129,11 +129,11 @@ impl Video {
     }
 
     /// The request of a job, and where its answer is counted.
-    fn asked(&mut self, job: Job) -> (Request<'_>, &mut Answers) {
+    fn asked(&mut self, job: Job) -> (FileRequest<'_>, &mut Answers) {
         let session = &self.sessions[job.session as usize];
         let (library, of) = (&self.rules.library, session.viewer.watched);
         let (ask, verify) = (session.ask(library), self.known.config.options.verify.unwrap_or_default());
-        (Request { library, of, ask, verify }, &mut self.counts.answers)
+        (FileRequest { library, of, ask, verify }, &mut self.counts.answers)
     }
 }
 

@@ -8,7 +8,7 @@ use proto_h2::{Code, Connection, Failure, Response, Step, Template};
 use proto_http::{ContentRange, Url};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::exchange::{Answer, ExchangeError, failed, stranger};
+use crate::exchange::{ExchangeError, HttpAnswer, failed, stranger};
 use crate::status::is_redirect;
 use crate::web::answers::{Seen, Whole, path};
 use crate::web::requests::{body, prefix};
@@ -216,7 +216,7 @@ fn broken(failure: &Failure, path: &str) -> Fault {
 
 /// The head of an answer to one request.
 #[derive(Default)]
-struct Looked(Rc<RefCell<Answer>>);
+struct Looked(Rc<RefCell<HttpAnswer>>);
 
 impl proto_h2::Answer for Looked {
     fn field(&mut self, status: u16, name: &[u8], value: &[u8]) {
@@ -240,7 +240,7 @@ pub(super) fn exchange(
     config: &WebConfig,
     server: usize,
     stream: &mut (impl Read + Write),
-) -> Result<Answer, ExchangeError> {
+) -> Result<HttpAnswer, ExchangeError> {
     let url = &config.urls[server];
     let authority = url.authority();
     let name = (authority.as_str(), url.https);
@@ -278,7 +278,7 @@ pub(super) fn exchange(
                 Ok(Step::Part { .. }) if looked.borrow().status > 0 => return Ok(looked.take()),
                 Ok(Step::Part { used, .. }) => used,
                 Ok(Step::Ended { outcome: Ok(response), .. }) => {
-                    return Ok(Answer { status: response.status, ..looked.take() });
+                    return Ok(HttpAnswer { status: response.status, ..looked.take() });
                 }
                 Ok(Step::Ended { outcome: Err(failure), .. }) => return Err(frames(failure.to_string())),
                 Ok(Step::Leaving { last: 0, code, words, .. }) => {

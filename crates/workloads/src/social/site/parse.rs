@@ -9,7 +9,7 @@ use spec::workload::SocialOperation;
 use thiserror::Error;
 use toml::Spanned;
 
-use super::{ASSETS_MAX, LOOKS_MAX, Location, Page, Request, Site, TAKEN_MAX, Template, Value};
+use super::{ASSETS_MAX, LOOKS_MAX, Location, Page, Site, SiteRequest, TAKEN_MAX, Template, Value};
 
 /// The longest description. Units: bytes. Source: ours; that of our own site has some 3 KB.
 const LENGTH_MAX: usize = 256 * 1024;
@@ -116,7 +116,7 @@ impl Reader<'_> {
             names.insert(name.clone(), pages.len() as u16);
             pages.push(self.page(name, page)?);
         }
-        let mut requests: Vec<Request> = Vec::new();
+        let mut requests: Vec<SiteRequest> = Vec::new();
         let mut ways: [[Range<u16>; 2]; SocialOperation::COUNT] = Default::default();
         for request in written.request {
             let way = self.way(&request, &mut ways)?;
@@ -239,7 +239,11 @@ impl Reader<'_> {
         Ok(&mut ways[operation.place()][by])
     }
 
-    fn request(&self, request: &WrittenRequest, names: &BTreeMap<String, u16>) -> Result<Request, String> {
+    fn request(
+        &self,
+        request: &WrittenRequest,
+        names: &BTreeMap<String, u16>,
+    ) -> Result<SiteRequest, String> {
         self.path(&request.path)?;
         let name = request.page.get_ref();
         let page =
@@ -266,7 +270,7 @@ impl Reader<'_> {
         let form = request.form.as_ref().map(|form| self.template(form, form.get_ref())).transpose()?;
         let at = request.headers.first().unwrap_or(&request.path);
         let shows = request.shows.as_ref().map(|shows| self.shown(shows)).transpose()?;
-        Ok(Request {
+        Ok(SiteRequest {
             path: self.template(&request.path, request.path.get_ref())?,
             headers: self.template(at, &headers)?,
             form,

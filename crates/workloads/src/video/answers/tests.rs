@@ -36,7 +36,7 @@ fn chunk(chunk: u32, verify: Verify) -> Asked {
 fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers) {
     let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { of() };
     let Asked { library, ask, verify } = asked;
-    let request = Request { library, of, ask: *ask, verify: *verify };
+    let request = FileRequest { library, of, ask: *ask, verify: *verify };
     let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let found =
         |outcome: Result<(), Fault>| outcome.err().map_or_else(String::new, |fault| fault.kind.into());
@@ -245,7 +245,7 @@ fn pages_and_nothing_are_no_segments() {
     // Each answer on a connection is judged by itself.
     let Asked { library, ask, verify } = &segment(0);
     let of = Watched { video: 0, rung: 0 };
-    let request = Request { library, of, ask: *ask, verify: *verify };
+    let request = FileRequest { library, of, ask: *ask, verify: *verify };
     let (mut wire, mut counts) = (Wire::default(), Answers::default());
     let mut kinds = Vec::new();
     for body in [&page[..], b"G\x40\x00\x10", page] {
