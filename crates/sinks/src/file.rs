@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::Error;
-use crate::otlp::Request;
+use crate::otlp::TracesRequest;
 use crate::sending::Sink;
 use crate::trace::{Trace, hex};
 
@@ -40,7 +40,7 @@ fn error(path: &Path, problem: impl ToString) -> Error {
 impl Sink for Lines {
     fn send(&mut self, traces: &[Trace]) -> Result<(), Error> {
         let Some(file) = &mut self.written else { return Err(error(&self.path, "it is whole already")) };
-        let mut line = Request::of(traces).json();
+        let mut line = TracesRequest::of(traces).json();
         line.push(b'\n');
         file.write_all(&line).map_err(|e| error(&self.path, e))
     }
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<HashMap<String, u64>, Error> {
     let mut found = HashMap::new();
     for line in BufReader::new(file).lines() {
         let line = line.map_err(|e| error(path, e))?;
-        let request: Request = serde_json::from_str(&line).map_err(|e| error(path, e))?;
+        let request: TracesRequest = serde_json::from_str(&line).map_err(|e| error(path, e))?;
         // All spans of a trace are in one line.
         for (trace, spans) in request.identities() {
             *found.entry(trace.to_owned()).or_default() += spans.len() as u64;

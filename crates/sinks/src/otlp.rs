@@ -24,7 +24,7 @@ const ERROR: u8 = 2;
 /// The body of a request to a receiver, and a line of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Request {
+pub(crate) struct TracesRequest {
     resource_spans: Vec<ResourceSpans>,
 }
 
@@ -85,11 +85,11 @@ struct Status {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Attribute {
     key: String,
-    value: Value,
+    value: AttributeValue,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum Value {
+enum AttributeValue {
     #[serde(rename = "stringValue")]
     Text(String),
     #[serde(rename = "intValue")]
@@ -104,9 +104,9 @@ impl Scope {
     }
 }
 
-impl Request {
+impl TracesRequest {
     /// The request for `traces`, with the spans of each service instance grouped.
-    pub(crate) fn of(traces: &[Trace]) -> Request {
+    pub(crate) fn of(traces: &[Trace]) -> TracesRequest {
         let mut by_instance: BTreeMap<(&str, u16), Vec<Span>> = BTreeMap::new();
         for trace in traces {
             for end in &trace.ends {
@@ -123,7 +123,7 @@ impl Request {
                 scope_spans: vec![ScopeSpans { scope: Scope::taillight(), spans }],
             }
         };
-        Request { resource_spans: by_instance.into_iter().map(of_instance).collect() }
+        TracesRequest { resource_spans: by_instance.into_iter().map(of_instance).collect() }
     }
 
     pub(crate) fn json(&self) -> Vec<u8> {
@@ -199,17 +199,17 @@ fn of_end(end: &End) -> Vec<Attribute> {
 }
 
 fn text(key: &str, value: &str) -> Attribute {
-    Attribute { key: key.into(), value: Value::Text(value.into()) }
+    Attribute { key: key.into(), value: AttributeValue::Text(value.into()) }
 }
 
 fn number(key: &str, value: u64) -> Attribute {
     // The protocol's numbers are signed.
     let value = i64::try_from(value).unwrap_or(i64::MAX);
-    Attribute { key: key.into(), value: Value::Number(value.to_string()) }
+    Attribute { key: key.into(), value: AttributeValue::Number(value.to_string()) }
 }
 
 fn flag(key: &str, value: bool) -> Attribute {
-    Attribute { key: key.into(), value: Value::Flag(value) }
+    Attribute { key: key.into(), value: AttributeValue::Flag(value) }
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn spans_lie_with_their_instance_and_have_their_moments() {
         let traces = testing::traces(2);
-        let request = Request::of(&traces);
+        let request = TracesRequest::of(&traces);
         let json: serde_json::Value = serde_json::from_slice(&request.json()).unwrap();
         let services: Vec<&str> = json["resourceSpans"]
             .as_array()
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn lines_are_read_back_as_they_were_written() {
         let traces = testing::traces(3);
-        let request = Request::of(&traces);
-        let read: Request = serde_json::from_slice(&request.json()).unwrap();
+        let request = TracesRequest::of(&traces);
+        let read: TracesRequest = serde_json::from_slice(&request.json()).unwrap();
         assert_eq!(read, request);
         let counts: Vec<usize> = read.identities().values().map(BTreeSet::len).collect();
         assert_eq!(counts, [5, 5, 5]);

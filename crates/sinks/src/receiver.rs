@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::Error;
 use crate::destination::{Destination, Host};
 use crate::http::Http;
-use crate::otlp::Request;
+use crate::otlp::TracesRequest;
 use crate::patience::{Failure, Patience};
 use crate::sending::Sink;
 use crate::trace::{Trace, hex};
@@ -61,7 +61,7 @@ impl Receiver {
 
 impl Sink for Receiver {
     fn send(&mut self, traces: &[Trace]) -> Result<(), Error> {
-        let json = Request::of(traces).json();
+        let json = TracesRequest::of(traces).json();
         let url = format!("{}{PATH}", self.takes);
         self.patience.tried(&self.name, || {
             let body = self.http.post(&url, &json)?.ok(PATH)?;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{LIMIT, hasty, sent};
-use crate::otlp::Request;
+use crate::otlp::TracesRequest;
 use crate::testing;
 use crate::{Error, Patience};
 
@@ -133,7 +133,7 @@ fn what_jaeger_does_not_hold_is_an_error() {
         let came = sent(&kept, &format!("jaeger://127.0.0.1:{takes}?query={query}"), &patience);
         let (first, body) = took.recv_timeout(LIMIT).unwrap();
         assert_eq!(first, "POST /v1/traces HTTP/1.1");
-        let request: Request = serde_json::from_slice(&body).unwrap();
+        let request: TracesRequest = serde_json::from_slice(&body).unwrap();
         let ids: Vec<String> =
             request.identities().keys().map(|id| format!("GET /api/traces/{id} HTTP/1.1")).collect();
         assert!(asked.try_iter().all(|(first, _)| ids.contains(&first)));
