@@ -25,7 +25,7 @@ pub(crate) enum Tier {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct CiOptions {
     /// Whether to fetch missing tools.
     install: bool,
     tier: Tier,
@@ -35,10 +35,10 @@ pub(crate) struct Request {
     again: bool,
 }
 
-impl Request {
+impl CiOptions {
     /// Parses the words after `ci`; `None` if one of them is unknown.
-    pub(crate) fn read(words: &[&str]) -> Option<Request> {
-        let mut request = Request { install: true, tier: Tier::Fast, shuffle: None, again: true };
+    pub(crate) fn read(words: &[&str]) -> Option<CiOptions> {
+        let mut request = CiOptions { install: true, tier: Tier::Fast, shuffle: None, again: true };
         for word in words {
             match *word {
                 "--all" => request.tier = Tier::Slow,
@@ -72,7 +72,7 @@ pub(crate) fn tools_for(tier: Tier) -> bool {
 ///
 /// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts as one
 /// failed.
-pub(crate) fn run(request: Request) -> Result<bool, String> {
+pub(crate) fn run(request: CiOptions) -> Result<bool, String> {
     let begin = Instant::now();
     let mut sum = Sum { again: request.again, ..Sum::default() };
     let xtask =
@@ -283,15 +283,15 @@ mod tests {
     #[test]
     fn reads_what_it_is_asked_for() {
         let check = |words: &[&str], expect: Option<(bool, Tier, Option<u64>)>| {
-            let request = Request::read(words).map(|r| (r.install, r.tier, r.shuffle));
+            let request = CiOptions::read(words).map(|r| (r.install, r.tier, r.shuffle));
             assert_eq!(request, expect, "{words:?}");
         };
         check(&[], Some((true, Tier::Fast, None)));
         check(&["--all", "--no-install"], Some((false, Tier::Slow, None)));
         check(&["--shuffle=42"], Some((true, Tier::Fast, Some(42))));
-        assert!(!Request::read(&["--once"]).unwrap().again);
+        assert!(!CiOptions::read(&["--once"]).unwrap().again);
         check(&["--shuffle=soon"], None);
         check(&["--al"], None);
-        assert!(Request::read(&["--shuffle"]).unwrap().shuffle.is_some());
+        assert!(CiOptions::read(&["--shuffle"]).unwrap().shuffle.is_some());
     }
 }

@@ -12,7 +12,7 @@ const TEST: &str = "differential::sphinx_answers_as_memcached_does_in_every_mode
 const SECONDS_MAX: u64 = 24 * 3600;
 
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct DifferentialOptions {
     seconds: u64,
     seed: u64,
 }
@@ -25,7 +25,7 @@ struct Request {
 pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
     // The seed is part of a sequence's own, which leaves it 32 bits.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
-    let request = Request::read(words, now & 0xffff_ffff)?;
+    let request = DifferentialOptions::read(words, now & 0xffff_ffff)?;
     println!("differential: {} s, --seed {}", request.seconds, request.seed);
     let status = Command::new("cargo")
         .args(["test", "--quiet", "-p", "sphinx", "--test", "it", "--", TEST, "--exact", "--nocapture"])
@@ -36,9 +36,9 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
     status.map(|status| status.success()).map_err(|error| format!("cannot start cargo: {error}"))
 }
 
-impl Request {
-    fn read(words: &[&str], seed: u64) -> Result<Request, String> {
-        let mut request = Request { seconds: 0, seed };
+impl DifferentialOptions {
+    fn read(words: &[&str], seed: u64) -> Result<DifferentialOptions, String> {
+        let mut request = DifferentialOptions { seconds: 0, seed };
         for pair in words.chunks(2) {
             let number = pair.get(1).and_then(|text| text.parse::<u64>().ok());
             match (pair[0], number) {
@@ -63,8 +63,8 @@ impl Request {
 fn reads_its_words() {
     let check = |line: &str, expect: Option<(u64, u64)>| {
         let words: Vec<&str> = line.split(' ').collect();
-        let expect = expect.map(|(seconds, seed)| Request { seconds, seed });
-        assert_eq!(Request::read(&words, 9).ok(), expect, "{line}");
+        let expect = expect.map(|(seconds, seed)| DifferentialOptions { seconds, seed });
+        assert_eq!(DifferentialOptions::read(&words, 9).ok(), expect, "{line}");
     };
     check("--seconds 60", Some((60, 9)));
     check("--seconds 60 --seed 7", Some((60, 7)));

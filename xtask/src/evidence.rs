@@ -18,16 +18,16 @@ const OUT: &str = "target/evidence";
 const MEASURED: [&str; 4] = ["crates", "apps", ":(glob)studies/*/*.toml", "Cargo.lock"];
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Request {
+struct EvidenceOptions {
     /// No study begins that is expected to end later.
     budget: Option<Duration>,
     /// Only these studies, by name; empty: all.
     names: Vec<String>,
 }
 
-impl Request {
-    fn read(words: &[&str]) -> Result<Request, String> {
-        let mut request = Request::default();
+impl EvidenceOptions {
+    fn read(words: &[&str]) -> Result<EvidenceOptions, String> {
+        let mut request = EvidenceOptions::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -50,7 +50,7 @@ impl Request {
 ///
 /// Errors: files to measure are not committed, a name is unknown, or the program does not compile.
 pub(crate) fn run(words: &[&str]) -> Result<bool, String> {
-    let request = Request::read(words)?;
+    let request = EvidenceOptions::read(words)?;
     let repository = Repository::read()?;
     let root = repository.root();
     let changed =
@@ -164,13 +164,16 @@ mod tests {
 
     #[test]
     fn reads_what_it_is_asked_for() {
-        let request = Request::read(&["--budget", "90m", "items"]).unwrap();
+        let request = EvidenceOptions::read(&["--budget", "90m", "items"]).unwrap();
         assert_eq!(
             (request.budget, request.names),
             (Some(Duration::from_secs(5400)), vec!["items".to_owned()])
         );
-        assert!(Request::read(&["--budget"]).is_err() && Request::read(&["--budget", "9"]).is_err());
-        assert!(Request::read(&["--bugdet"]).is_err());
+        assert!(
+            EvidenceOptions::read(&["--budget"]).is_err()
+                && EvidenceOptions::read(&["--budget", "9"]).is_err()
+        );
+        assert!(EvidenceOptions::read(&["--bugdet"]).is_err());
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         ["differential", words @ ..] => differential::run(words),
         ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
         ["tools", "--all"] => Ok(ci::tools_for(ci::Tier::Slow)),
-        ["ci", words @ ..] => match ci::Request::read(words) {
+        ["ci", words @ ..] => match ci::CiOptions::read(words) {
             Some(request) => ci::run(request),
             None => Err(format!("cannot read 'ci {}'\n\n{HELP}", words.join(" "))),
         },
