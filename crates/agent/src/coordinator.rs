@@ -67,7 +67,7 @@ impl AgentConfig {
 
 /// The part of each agent, and the time limits of the whole load.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct AgentsLoad {
     /// For each agent the specification of its generator, as JSON.
     pub specs: Vec<String>,
     /// Time limit from the order to prepare until all are ready.
@@ -126,7 +126,7 @@ impl Coordinator {
     /// then.
     pub fn run(
         &mut self,
-        load: &Load,
+        load: &AgentsLoad,
         stop: &AtomicBool,
         mut live: impl FnMut(usize, &str),
     ) -> Result<Outcome, Error> {

@@ -26,7 +26,7 @@ mod tenant;
 
 pub use clock::Clock;
 pub use comparison::{Comparison, Drift};
-pub use coordinator::{AgentConfig, ClockReport, Coordinator, LEASE, Load, Outcome, Part};
+pub use coordinator::{AgentConfig, AgentsLoad, ClockReport, Coordinator, LEASE, Outcome, Part};
 pub use credentials::{CredentialFiles, Credentials, TOKEN};
 pub use error::Error;
 pub use generators::Generators;

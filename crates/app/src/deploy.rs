@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 pub use image::Image;
 pub(crate) use image::check;
-pub use images::{ImageFolder, Tell as TellImage};
+pub use images::{ImageFolder, TellImage};
 pub use layout::Layout;
 pub use podman::{POD, SECRET_FILE};
 

@@ -87,7 +87,7 @@ pub trait Elsewhere: Send {
     /// Has the machine observe them during a trial; returns its report.
     ///
     /// Errors: the reason why it does not observe, or that it does not answer.
-    fn watch(&self, what: &Watch<'_>) -> Result<String, String>;
+    fn watch(&self, what: &WatchOrder<'_>) -> Result<String, String>;
 
     /// Why one of them ended without being asked to, or the machine was lost; `None` while all run.
     fn gone(&mut self) -> Option<String>;
@@ -100,7 +100,7 @@ pub trait Elsewhere: Send {
 /// the program there. Units: ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is its name")]
-pub enum Watch<'a> {
+pub enum WatchOrder<'a> {
     /// Start observing with these probes.
     Begin(&'a str),
     /// Report the host's activity during the window that opened at `opened_ns`.
@@ -186,7 +186,7 @@ impl Away {
     /// Has their machine observe them during a trial; returns its report.
     ///
     /// Errors: the reason why it does not observe, or that it does not answer.
-    pub fn watch(&self, what: &Watch<'_>) -> Result<String, String> {
+    pub fn watch(&self, what: &WatchOrder<'_>) -> Result<String, String> {
         self.link.watch(what)
     }
 }

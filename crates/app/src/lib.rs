@@ -61,7 +61,7 @@ pub use description::{
     File, Image, Listen, Member, Need, Program, Protocol, Ready, Seeded, Send, Service, Serving, Signal,
     Step, Stop, Store, StoreAction, Version, WhenArguments, Workload,
 };
-pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, StartReport, Watch};
+pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, StartReport, WatchOrder};
 pub use error::Error;
 pub use explain::explain;
 pub use launch::Restart;

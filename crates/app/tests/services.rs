@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use app::{
     Address, Addresses, Elsewhere, EndedPart, Machines, Placement, Plan, Running, RunningPart, StartReport,
-    Watch,
+    WatchOrder,
 };
 use tempfile::TempDir;
 
@@ -272,7 +272,7 @@ impl Elsewhere for Pretend {
         Ok("usage".into())
     }
 
-    fn watch(&self, what: &Watch<'_>) -> Result<String, String> {
+    fn watch(&self, what: &WatchOrder<'_>) -> Result<String, String> {
         Ok(format!("{what:?}"))
     }
 

@@ -9,10 +9,10 @@ mod options;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agent::{AgentConfig, Coordinator, Load, Outcome, Part, Tune};
+use agent::{AgentConfig, AgentsLoad, Coordinator, Outcome, Part, Tune};
 use anyhow::{Context, Error, Result, bail};
 use hist::LivePoint;
-use openloop::{Load as Offered, Recording, judge};
+use openloop::{Load, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{ProbeSet, Spec, Target, TargetName, Workload};
 use units::Time;
@@ -58,13 +58,13 @@ impl Agents {
         &mut self,
         task: &Task,
         workload: &Workload,
-        offered: &Offered,
+        offered: &Load,
         stop: &AtomicBool,
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
         let (prepare_within, end_within) = within(spec);
         let specs = (0..shares).map(|share| part(task, workload, share, shares).to_json().to_string());
-        let load = Load { specs: specs.collect(), prepare_within, end_within };
+        let load = AgentsLoad { specs: specs.collect(), prepare_within, end_within };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;
@@ -197,10 +197,10 @@ fn tune(action: &str, spec: &Spec) -> Tune {
 }
 
 /// One agent's part, with its own verdict.
-fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&Recording>) -> AgentRecord {
+fn record(offered: &Load, outcome: &Outcome, part: &Part, recording: Option<&Recording>) -> AgentRecord {
     let micros = |ns: f64| ns / 1e3;
     let mut own = offered.clone();
-    if let Offered::Open { rate, .. } = &mut own {
+    if let Load::Open { rate, .. } = &mut own {
         *rate = rate.scaled(1.0 / outcome.parts.len() as f64);
     }
     let clock = part.clock;
@@ -212,9 +212,9 @@ fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&
         clock_offset_error_us: Some(micros(clock.at_start.error_ns as f64)),
         drift_ppm: clock.drift.map(|drift| drift.ppm),
         offered_rps: match &own {
-            Offered::Open { rate, .. } => rate.rps(),
+            Load::Open { rate, .. } => rate.rps(),
             // A closed loop has no offered load: the clients sent requests as fast as they were answered.
-            Offered::Closed { .. } => recording.map_or(0.0, Recording::achieved_rps),
+            Load::Closed { .. } => recording.map_or(0.0, Recording::achieved_rps),
         },
         ..AgentRecord::default()
     };

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::link::Heard;
 use super::members::Members;
-use super::{ClockReport, Load, Outcome, Part};
+use super::{AgentsLoad, ClockReport, Outcome, Part};
 use crate::clock::monotonic_ns;
 use crate::message::{Event, Generate, Order};
 use crate::service::LARGEST_RECORDING;
@@ -34,7 +34,7 @@ enum Progress {
 /// One load, from the order to prepare to the last recording.
 pub(super) struct Run<'a, 'b> {
     members: &'a mut Members,
-    load: &'a Load,
+    load: &'a AgentsLoad,
     stop: &'a AtomicBool,
     live: &'b mut dyn FnMut(usize, &str),
     progress: Vec<Progress>,
@@ -43,7 +43,7 @@ pub(super) struct Run<'a, 'b> {
 impl<'a, 'b> Run<'a, 'b> {
     pub(super) fn new(
         members: &'a mut Members,
-        load: &'a Load,
+        load: &'a AgentsLoad,
         stop: &'a AtomicBool,
         live: &'b mut dyn FnMut(usize, &str),
     ) -> Run<'a, 'b> {

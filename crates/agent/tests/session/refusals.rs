@@ -78,7 +78,7 @@ fn a_task_that_cannot_be_is_refused_and_the_agent_stays() {
     let load = load_of(&["other"]);
     let error = coordinator.run(&load, &stop, |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("nothing to pretend"), "{error}");
-    let load = agent::Load { end_within: Duration::ZERO, ..load_of(&["hang too-long"]) };
+    let load = agent::AgentsLoad { end_within: Duration::ZERO, ..load_of(&["hang too-long"]) };
     let error = coordinator.run(&load, &stop, |_, _| {}).unwrap_err();
     assert!(matches!(error, Error::Stuck { what: "done", .. }), "{error}");
     assert_eq!(children("too-long"), Vec::<u32>::new());

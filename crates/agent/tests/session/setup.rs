@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use agent::{
-    Agent, AgentConfig, Clock, ClockReport, Coordinator, Credentials, Error, Generate, Generators, Load,
-    Outcome, Settings, Tune,
+    Agent, AgentConfig, AgentsLoad, Clock, ClockReport, Coordinator, Credentials, Error, Generate,
+    Generators, Outcome, Settings, Tune,
 };
 use launch::Spec;
 
@@ -100,8 +100,8 @@ pub(crate) fn agent_config(agents: &[&Here]) -> AgentConfig {
     }
 }
 
-pub(crate) fn load_of(words: &[&str]) -> Load {
-    Load {
+pub(crate) fn load_of(words: &[&str]) -> AgentsLoad {
+    AgentsLoad {
         specs: words.iter().map(|words| (*words).to_owned()).collect(),
         prepare_within: LONG,
         end_within: LONG,

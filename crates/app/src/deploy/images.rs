@@ -27,7 +27,7 @@ pub struct ImageFolder {
 }
 
 /// Receives the name of the image being made; returning `false` stops.
-pub type Tell<'a> = &'a mut dyn FnMut(&str) -> bool;
+pub type TellImage<'a> = &'a mut dyn FnMut(&str) -> bool;
 
 impl Deployment {
     /// The names of its images, base images first.
@@ -45,7 +45,7 @@ impl Deployment {
         &self,
         out: &Path,
         only: &[String],
-        tell: Tell<'_>,
+        tell: TellImage<'_>,
     ) -> Result<Vec<ImageFolder>, Error> {
         let names = self.images();
         if let Some(unknown) = only.iter().find(|name| !names.contains(name)) {
@@ -153,7 +153,7 @@ impl Deployment {
     }
 
     /// The preparing image with the data that services and stores begin with.
-    fn data(&self, out: &Path, tell: Tell<'_>) -> Result<ImageFolder, Error> {
+    fn data(&self, out: &Path, tell: TellImage<'_>) -> Result<ImageFolder, Error> {
         let folder = out.join("data");
         let root = ImageRoot::bare(&folder.join("root"))?;
         let mut told = |making: &Making| match making {

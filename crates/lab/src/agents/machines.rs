@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::{AgentConfig, Serve, Tenant, Tune, Watch};
-use app::{Addresses, Elsewhere, PeopleSet, StartReport, Watch as Asked};
+use app::{Addresses, Elsewhere, PeopleSet, StartReport, WatchOrder};
 use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Spec, Target, Workload};
 
@@ -207,13 +207,15 @@ impl Elsewhere for Tenanted {
         locked(&self.tenant).usage().map_err(|error| error.to_string())
     }
 
-    fn watch(&self, what: &Asked<'_>) -> Result<String, String> {
+    fn watch(&self, what: &WatchOrder<'_>) -> Result<String, String> {
         let watch = match *what {
-            Asked::Begin(looks) => Watch { action: "begin".into(), about: looks.into(), ..Watch::default() },
-            Asked::Noise { opened_ns, window_ns } => {
+            WatchOrder::Begin(looks) => {
+                Watch { action: "begin".into(), about: looks.into(), ..Watch::default() }
+            }
+            WatchOrder::Noise { opened_ns, window_ns } => {
                 Watch { action: "noise".into(), opened_ns, window_ns, ..Watch::default() }
             }
-            Asked::End { opened_ns, trial } => {
+            WatchOrder::End { opened_ns, trial } => {
                 let opened_ns = opened_ns.unwrap_or_default();
                 Watch { action: "end".into(), about: trial.into(), opened_ns, ..Watch::default() }
             }

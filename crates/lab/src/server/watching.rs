@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use app::{Away, Watch};
+use app::{Away, WatchOrder};
 use probes::{Beside, Observer, ProbeSet, Seen, Subject};
 use reactor::Address;
 use results::Trial;
@@ -67,7 +67,7 @@ impl Server {
         for (away, is_entrance) in self.away() {
             let probes = if is_entrance { looks.probes.clone() } else { ProbeSet::default() };
             let of_it = Looks { probes, ..looks.clone() };
-            let begun = away.watch(&Watch::Begin(&serde_json::to_string(&of_it).unwrap_or_default()));
+            let begun = away.watch(&WatchOrder::Begin(&serde_json::to_string(&of_it).unwrap_or_default()));
             if is_entrance && !looks.probes.is_empty() {
                 by = Some(match begun {
                     Ok(_) => By::There,
@@ -82,7 +82,7 @@ impl Server {
     /// The activity of each of its other machines in a window, as JSON: a list, with `null` for one that does not
     /// answer.
     pub(crate) fn noise_elsewhere(&self, opened_ns: u64, window_ns: u64) -> String {
-        let noise = |(away, _): (&Away, bool)| away.watch(&Watch::Noise { opened_ns, window_ns }).ok();
+        let noise = |(away, _): (&Away, bool)| away.watch(&WatchOrder::Noise { opened_ns, window_ns }).ok();
         let each: Vec<String> =
             self.away().map(|away| noise(away).unwrap_or_else(|| "null".into())).collect();
         format!("[{}]", each.join(","))
@@ -93,7 +93,7 @@ impl Server {
         let text = serde_json::to_string(&trial).unwrap_or_default();
         let mut seen = None;
         for (away, is_entrance) in self.away() {
-            let said = away.watch(&Watch::End { opened_ns: trial.opened_ns, trial: &text });
+            let said = away.watch(&WatchOrder::End { opened_ns: trial.opened_ns, trial: &text });
             if is_entrance {
                 let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
                 let of = said.and_then(read);
