@@ -7,6 +7,7 @@ mod heads;
 mod leftovers;
 mod length;
 mod modules;
+mod names;
 mod paths;
 mod plain;
 mod pure;
@@ -22,7 +23,7 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 14] = [
+const ALL: [Check; 15] = [
     arrows::check,
     siblings::check,
     pure::check,
@@ -32,6 +33,7 @@ const ALL: [Check; 14] = [
     heads::check,
     length::check,
     modules::check,
+    names::check,
     words::check,
     plain::check,
     leftovers::check,
