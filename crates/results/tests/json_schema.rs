@@ -39,7 +39,7 @@ fn schemas_change_on_purpose_only() {
         assert_eq!((version, shape(schema).as_str()), expect, "{name}");
     };
     check("result", SCHEMA, results::json_schema(), (3, "5b982503150126ef"));
-    check("study", results::study::STUDY_SCHEMA, results::study_json_schema(), (2, "a0b191342bf5d55f"));
+    check("study", results::study::STUDY_SCHEMA, results::study_json_schema(), (2, "e46e629bf81460ab"));
     check("comparison", COMPARISON_SCHEMA, results::comparison_json_schema(), (1, "6ddb366dcc234a6c"));
 }
 
