@@ -346,7 +346,7 @@ fn redirect(
 ) -> Result<Ahead, Fault> {
     let to = |session: &Session| String::from_utf8_lossy(&session.location).into_owned();
     if matches!(status, 307 | 308) && is_first && request.form.is_some() {
-        let says = format!(": status {status} wants the form again, at {}", to(session));
+        let says = format!(": status {status} asks for the form again, at {}", to(session));
         return Err(fault(session, ASTRAY, &says));
     }
     let is_expected = match (&request.location, is_first) {

@@ -148,7 +148,7 @@ fn wrong_answers_have_kinds_of_their_own() {
     check(&status(303, "Location: \r\n"), "wrong redirect", "leads nowhere");
     check(&status(303, "Location: elsewhere\r\n"), "wrong redirect", "leads to /elsewhere");
     check(&status(303, ""), "status 303", "status 303 and not 200");
-    check(&status(307, "Location: /\r\n"), "wrong redirect", "sent again to /");
+    check(&status(307, "Location: /\r\n"), "wrong redirect", "asks for the form again, at /");
     check(&status(502, ""), "status 502", "status 502 and not 200");
     check(&status(403, ""), "token refused", "status 403");
     check(&status(401, ""), "session lost", "status 401");
