@@ -52,17 +52,15 @@ impl PushArgs {
         Ok(Some(metrics))
     }
 
+    /// Sends the figures to each receiver, also if the other one fails.
+    ///
     /// Errors: a receiver cannot be reached, or refuses.
-    fn send(&self, live: &Mutex<Live>, started: Timestamp) -> Result<(), sinks::Error> {
+    fn send(&self, live: &Mutex<Live>, started: Timestamp) -> [Result<(), sinks::Error>; 2] {
         let (metrics, now) = (lock(live).metrics(), Timestamp::now());
-        if let Some(address) = &self.remote_write {
-            sinks::remote_write(&metrics, address, now.as_millisecond())?;
-        }
-        if let Some(address) = &self.push_otlp {
-            let nanos = |time: Timestamp| u64::try_from(time.as_nanosecond()).unwrap_or(0);
-            sinks::push_otlp(&metrics, address, nanos(started), nanos(now))?;
-        }
-        Ok(())
+        let nanos = |time: Timestamp| u64::try_from(time.as_nanosecond()).unwrap_or(0);
+        let write = |to: &String| sinks::remote_write(&metrics, to, now.as_millisecond());
+        let push = |to: &String| sinks::push_otlp(&metrics, to, nanos(started), nanos(now));
+        [self.remote_write.as_ref().map_or(Ok(()), write), self.push_otlp.as_ref().map_or(Ok(()), push)]
     }
 }
 
@@ -76,7 +74,7 @@ pub(super) struct AtEnd {
 
 impl Drop for AtEnd {
     fn drop(&mut self) {
-        if let Err(error) = self.to.send(&self.live, self.started) {
+        for error in self.to.send(&self.live, self.started).into_iter().filter_map(Result::err) {
             tell(&format!("taillight: {error}"));
         }
     }
