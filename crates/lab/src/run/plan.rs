@@ -7,6 +7,9 @@ use results::study::{Effort, Skipped, X};
 use spec::{Load, Spec, TargetName};
 use units::Bytes;
 
+/// Twice the time of so many blocks has room for the first two looks of a run until settled, after 9 and 13.
+const LEAST_BLOCKS: u32 = 7;
+
 /// One load on one bench.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
@@ -160,10 +163,12 @@ impl Plan {
         Plan { blocks: blocks.unwrap_or(self.blocks), time: time.or(self.time), ..self }
     }
 
-    /// The same until every claim is settled, for `time` at most or twice the time that its blocks take.
+    /// The same until every claim is settled, for `time` at most. `None`: for twice the time that its blocks take, or that
+    /// 7 blocks take if it has fewer.
     #[must_use]
     pub fn until_settled(self, time: Option<Duration>) -> Plan {
-        let time = time.unwrap_or_else(|| 2 * self.agenda(0, 0).left());
+        let usual = || Plan { blocks: self.blocks.max(LEAST_BLOCKS), ..self.clone() };
+        let time = time.unwrap_or_else(|| 2 * usual().agenda(0, 0).left());
         let plan = Plan { time: Some(time), until_settled: true, ..self };
         Plan { blocks: plan.most_blocks(), ..plan }
     }

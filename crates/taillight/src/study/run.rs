@@ -43,8 +43,9 @@ pub(crate) struct StudyRunArgs {
     /// looked at after 9, 13, 19, 28 blocks and so on.
     #[arg(long, value_name = "WHAT", value_parser = ["settled"], conflicts_with = "blocks")]
     until: Option<String>,
-    /// Begin no block that would end after this time; the first is always measured. Claims are judged by the measured
-    /// blocks [default: none; with --until twice the time of a run without it].
+    /// Begin no block that would end after this time, which counts from each start, also of a run that goes on; the first
+    /// block is always measured. Claims are judged by the measured blocks [default: none; with --until twice the time of a
+    /// run without it, or of 7 blocks if that has fewer].
     #[arg(long, value_name = "TIME")]
     budget: Option<Nanos>,
     /// Print what would be measured and how long it takes, and measure nothing.

@@ -185,7 +185,11 @@ fn the_estimate_grows_with_blocks_and_windows() {
     assert!(limited(Some(20), None).estimate() > 2 * quick);
     assert!(limited(None, Some(quick / 4)).estimate() < quick);
     let longer = plan(Effort::Quick, &["memcached"]).until_settled(None);
-    assert!(longer.blocks > 5 && longer.record().until_settled && longer.estimate() <= 2 * quick);
+    // Three blocks, and the first look is after nine.
+    let seven = limited(Some(7), None).estimate();
+    assert!(longer.blocks >= 14 && longer.record().until_settled);
+    assert!(longer.estimate() > 3 * quick && longer.estimate() <= 2 * seven);
+    assert!(plan(Effort::Full, &["memcached"]).until_settled(None).estimate() <= 2 * full);
 }
 
 #[test]
