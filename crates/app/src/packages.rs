@@ -52,7 +52,11 @@ impl Plan {
             let is_there = program.built || program.locate(placement, &self.exe, &self.built).is_ok();
             program.package.as_deref().filter(|_| !is_there)
         });
-        let of_services = self.here().flat_map(|service| &service.program.also);
+        let own = self.here().filter(|service| {
+            let placement = self.placement(&service.name);
+            placement.is_some_and(|one| one.binary.is_none() && one.image.is_none())
+        });
+        let of_services = own.flat_map(|service| &service.program.also);
         let of_builds = self.app().builds.iter().filter(|build| !build.apart).flat_map(|build| &build.needs);
         let of_data = self.app().data.iter().flat_map(|data| &data.needs);
         let files = of_services.chain(of_builds).chain(of_data);
@@ -83,6 +87,18 @@ mod tests {
         }
         let data = app.data.as_ref().unwrap();
         assert!(data.needs.len() > 5);
+    }
+
+    #[test]
+    fn a_program_of_the_user_needs_none_beside_it() {
+        let mut app = crate::of_name("mediawiki").unwrap();
+        for service in &mut app.services {
+            service.program.also.iter_mut().for_each(|one| one.file = "/no/such".into());
+        }
+        let mut plan = Plan::new(Arc::new(app), Path::new("/x"));
+        assert!(plan.missing_packages().contains(&"php-intl"));
+        plan.placement_mut("php").unwrap().image = Some("wiki:1".into());
+        assert!(!plan.missing_packages().contains(&"php-intl"));
     }
 
     #[test]
