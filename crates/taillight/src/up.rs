@@ -47,6 +47,9 @@ pub(crate) fn run(args: &UpArgs) -> Result<()> {
         }
         return movies::start(&args.name, args.port, &args.set);
     }
+    if let Some(folder) = args.file_set.as_ref().filter(|_| !lab::needs_files(&target)) {
+        bail!("--file-set {}: {target} serves no files; leave it out", folder.display());
+    }
     if app.workload() == Some(Workload::Video) && args.file_set.is_none() {
         bail!(
             "name a folder of videos by --file-set; `taillight fileset make DIR --video 4x1/4 --real` makes some that browsers play"

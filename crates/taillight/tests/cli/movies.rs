@@ -275,6 +275,7 @@ fn only_applications_with_pages_are_started_for_a_person() {
     );
     up(&["video"], &["name a folder of videos by --file-set", "--real"]);
     up(&["movies", "--users", "1k"], &["--set users=1000"]);
+    up(&["social", "--file-set", "/videos"], &["--file-set /videos: social serves no files"]);
 }
 
 #[test]
