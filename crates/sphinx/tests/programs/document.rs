@@ -29,6 +29,9 @@ fn row(text: &mut String, program: &Program) {
     let differences: Vec<String> = differences.map(|(name, why)| format!("{name} ({why})")).collect();
     let other = if program.checks.iter().any(|check| check.way == Way::Resp) { "Redis" } else { "memcached" };
     let result = match &differences[..] {
+        _ if !program.was_run => {
+            format!("the test compares it with {other} where it is installed; no result yet")
+        }
         [] => format!("as with {other}"),
         differences => format!("as with {other}, except {}", differences.join(", ")),
     };

@@ -9,6 +9,8 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// The version that the table was made with.
     pub(crate) version: &'static str,
+    /// Whether it was installed where the table was made.
+    pub(crate) was_run: bool,
     /// How to get it, for the line that says why it is skipped.
     pub(crate) from: &'static str,
     pub(crate) probe: Probe,
@@ -60,7 +62,12 @@ impl Program {
         from: &'static str,
         probe: Probe,
     ) -> Program {
-        Program { name, version, from, probe, checks: Vec::new() }
+        Program { name, version, was_run: true, from, probe, checks: Vec::new() }
+    }
+
+    /// The table was made where it was not installed, and has no result.
+    pub(crate) fn not_run(self) -> Program {
+        Program { was_run: false, ..self }
     }
 
     /// A command that must print and end alike on both, but for numbers.

@@ -450,6 +450,7 @@ pub(crate) fn jedis() -> Program {
     ];
     let from = "`cargo xtask ci` brings it where there is Maven";
     Program::new("Jedis", "7.1.0", from, Probe::Call(probe::jedis))
+        .not_run()
         .check(CACHE, "java -cp ../../../../target/tools/jedis/* JedisClient.java {host} {port}")
         .over(Way::Resp)
         .prints(PRINTS)
