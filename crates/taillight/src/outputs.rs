@@ -19,10 +19,10 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     parquet: bool,
     /// Write the last trial's figures as OpenMetrics text to a file, or push them to an http:// address.
-    #[arg(long, value_name = "FILE|URL")]
+    #[arg(long, value_name = "FILE|URL", value_parser = file_or_address)]
     openmetrics: Option<String>,
     /// Push the last trial's figures to an OpenTelemetry collector's HTTP address, such as http://127.0.0.1:4318.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = http_address)]
     otlp: Option<String>,
 }
 
@@ -74,6 +74,19 @@ fn openmetrics(metrics: &Metrics, to: &str) -> Result<()> {
 /// Whether metrics are pushed there, rather than written to a file of this name.
 fn is_address(to: &str) -> bool {
     to.starts_with("http://") || to.starts_with("https://")
+}
+
+/// Reads an option, the address of a receiver of metrics, so that one that cannot be used is found before the run.
+pub(crate) fn http_address(text: &str) -> Result<String, String> {
+    if text.starts_with("http://") {
+        Ok(text.into())
+    } else {
+        Err("give the address of a receiver that listens, as http://HOST:PORT".into())
+    }
+}
+
+fn file_or_address(text: &str) -> Result<String, String> {
+    if is_address(text) { http_address(text) } else { Ok(text.into()) }
 }
 
 /// From the start of the experiment to now, in ns since the Unix epoch.

@@ -11,6 +11,7 @@ use export::Live;
 use jiff::Timestamp;
 
 use super::{LiveMetrics, lock};
+use crate::outputs::http_address;
 use crate::terminal::tell;
 
 /// The time between two requests to a receiver. Source: ours, because a load lasts for 10 s by default.
@@ -21,11 +22,11 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct PushArgs {
     /// Send the figures of the run to a receiver of Prometheus' remote write every 5 s while it lasts, and at its end, such as
     /// http://127.0.0.1:9090/api/v1/write.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = http_address)]
     remote_write: Option<String>,
     /// Send the figures of the run to an OpenTelemetry collector's HTTP address every 5 s while it lasts, and at its end, such
     /// as http://127.0.0.1:4318.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = http_address)]
     push_otlp: Option<String>,
 }
 

@@ -89,6 +89,18 @@ fn a_file_for_metrics_that_cannot_be_written_takes_no_answer_away() {
 }
 
 #[test]
+fn an_address_that_takes_no_metrics_is_found_before_the_run() {
+    let check = |command: &[&str], option: &str, address: &str| {
+        refuses(taillight(command).args([option, address]), 2, &[option, "http://HOST:PORT"]);
+    };
+    let load = ["load", "cache", "--rate", "200"];
+    check(&load, "--otlp", "localhost:4318");
+    check(&load, "--openmetrics", "https://localhost:9091");
+    check(&load, "--remote-write", "localhost:9090/api/v1/write");
+    check(&["study", "run", "1", "--smoke"], "--push-otlp", "otlp://localhost:4318");
+}
+
+#[test]
 fn a_reader_that_has_enough_is_no_fault() {
     // Nothing reads from this pipe any more.
     let (reader, writer) = std::io::pipe().unwrap();
