@@ -38,10 +38,14 @@ struct Sample {
 
 /// Sends the metrics to a receiver of Prometheus' remote write, such as `http://localhost:9090/api/v1/write`.
 ///
+/// Each series has the labels `job="taillight"` and `instance`, the name of this machine.
+///
 /// Units: `at_ms` in milliseconds since the Unix epoch: the moment of the figures.
 /// Errors: an address that is not plain HTTP, a receiver that cannot be reached within 10 s or refuses.
 pub fn remote_write(metrics: &Metrics, address: &str, at_ms: i64) -> Result<(), Error> {
-    let series = metrics.families.iter().flat_map(Metric::series).map(|series| timed(series, at_ms));
+    let instance = host::name();
+    let series = metrics.families.iter().flat_map(Metric::series);
+    let series = series.map(|series| timed(series, &instance, at_ms));
     let body = WriteRequest { series: series.collect() }.encode_to_vec();
     let request = agent()
         .post(address)
@@ -51,10 +55,17 @@ pub fn remote_write(metrics: &Metrics, address: &str, at_ms: i64) -> Result<(), 
     request.send(snappy(&body)).map(drop).map_err(|error| failed(address, &error))
 }
 
-fn timed(series: Series, at_ms: i64) -> TimeSeries {
+fn timed(series: Series, instance: &str, at_ms: i64) -> TimeSeries {
+    let mut all = series.labels;
+    // A scrape adds both. Without them the series of several machines would be one.
+    for (name, value) in [("job", "taillight"), ("instance", instance)] {
+        if !all.iter().any(|(label, _)| label == name) {
+            all.push((name.into(), value.into()));
+        }
+    }
     let name = Label { name: "__name__".into(), value: series.name };
     // An empty label is none, and must not be sent.
-    let labels = series.labels.into_iter().filter(|(_, value)| !value.is_empty());
+    let labels = all.into_iter().filter(|(_, value)| !value.is_empty());
     let labels = labels.map(|(name, value)| Label { name, value });
     let mut labels: Vec<Label> = std::iter::once(name).chain(labels).collect();
     // The specification wants them in order.

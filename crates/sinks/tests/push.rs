@@ -8,7 +8,7 @@ use std::time::Duration;
 use export::Metrics;
 use prost::Message;
 use results::{LatencySummary, Trial};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A request that never comes would else hang the test.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -58,6 +58,9 @@ fn a_collector_gets_every_metric() {
     let request: Value = serde_json::from_slice(&body).unwrap();
     let families = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
     assert_eq!(families.len(), metrics().families.len());
+    let resource = request["resourceMetrics"][0]["resource"]["attributes"].as_array().unwrap();
+    let instance = json!({ "key": "service.instance.id", "value": { "stringValue": host::name() } });
+    assert!(resource.contains(&instance), "{resource:?}");
     let family = |name: &str| families.iter().find(|family| family["name"] == name).unwrap();
     let sum = &family("taillight_requests")["sum"];
     assert_eq!(sum["isMonotonic"], true);
@@ -133,6 +136,9 @@ fn a_receiver_of_remote_write_gets_every_series() {
     for TimeSeries { labels, samples } in &series {
         assert!(labels.is_sorted_by(|a, b| a.name < b.name), "{labels:?}");
         assert!(labels.iter().all(|label| !label.value.is_empty()), "{labels:?}");
+        for (name, value) in [("job", "taillight".to_owned()), ("instance", host::name())] {
+            assert!(labels.contains(&Label { name: name.into(), value }), "{labels:?}");
+        }
         assert_eq!((samples.len(), samples[0].timestamp), (1, 1_764_000_000_123));
     }
     let name = Label { name: "__name__".into(), value: "taillight_response_time_seconds_count".into() };

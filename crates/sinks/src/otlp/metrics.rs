@@ -12,7 +12,8 @@ const CUMULATIVE: u8 = 2;
 /// figures.
 pub(crate) fn metrics_json(metrics: &Metrics, started: u64, at: u64) -> Vec<u8> {
     let families: Vec<Json> = metrics.families.iter().map(|family| of_family(family, started, at)).collect();
-    let resource = Resource { attributes: vec![text("service.name", "taillight")] };
+    let attributes = vec![text("service.name", "taillight"), text("service.instance.id", &host::name())];
+    let resource = Resource { attributes };
     let scopes = json!([{ "scope": Scope::taillight(), "metrics": families }]);
     let request = json!({ "resourceMetrics": [{ "resource": resource, "scopeMetrics": scopes }] });
     request.to_string().into_bytes()
