@@ -111,7 +111,7 @@ fn a_build_that_takes_half_as_long_again_is_found_and_a_like_one_is_not() {
 }
 
 /// A checkout whose newest commit changes the server, and the stand-ins: a comparison that finds the second side worse, and
-/// programs that keep their arguments instead of sending a comment.
+/// programs that keep their arguments and their input instead of sending a comment.
 struct Job {
     place: TempDir,
     /// Base and head.
@@ -129,7 +129,7 @@ impl Job {
                         [ \"$1\" != --markdown ] || echo worse >\"$2\"\nshift\ndone\nexit 99\n";
         program(&at("bin/taillight"), compares);
         for sends in ["bin/gh", "bin/curl"] {
-            program(&at(sends), "#!/bin/sh\necho \"$*\" >\"$SENT\"\n");
+            program(&at(sends), "#!/bin/sh\n{ echo \"$*\"; cat; } >\"$SENT\"\n");
         }
         let server = format!(
             "#!/bin/sh\ncat built\nexec '{}' serve null --dialect memcached --listen \"127.0.0.1:$1\"\n",
@@ -173,7 +173,7 @@ impl Job {
         }
     }
 
-    /// The arguments of the program that sent the comment.
+    /// The arguments of the program that sent the comment, and its input below them.
     fn sent(&self) -> String {
         fs::read_to_string(self.at("sent")).unwrap()
     }
@@ -272,5 +272,8 @@ fn the_job_of_gitlab_builds_base_and_head_and_comments() {
     let commented = job.run(&lines("after_script"), &env);
     assert!(commented.status.success(), "{}", said(&commented));
     let notes = "body@taillight-gate.md https://lab.example/api/v4/projects/3/merge_requests/7/notes";
-    assert!(job.sent().contains(notes), "{}", job.sent());
+    let sent = job.sent();
+    let (arguments, input) = sent.split_once('\n').unwrap();
+    assert!(arguments.contains(notes) && !arguments.contains("secret"), "{sent}");
+    assert_eq!(input, "header = \"PRIVATE-TOKEN: secret\"\n");
 }
