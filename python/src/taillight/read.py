@@ -127,7 +127,7 @@ def read_table(path: str | Path) -> list[dict[str, Cell]]:
 #: Columns of text. All others hold numbers or flags.
 _TEXT = {
     "result", "trial", "target", "purpose", "started", "verdict", "verdict_words", "loop",
-    "transport", "within_us_share", "rests_on",
+    "transport", "within_us_share", "rests_on", "slowed",
 }  # fmt: skip
 
 
