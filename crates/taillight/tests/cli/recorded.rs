@@ -33,6 +33,8 @@ fn info(file: &str) -> Value {
 fn replay(target: &str, file: &str, more: &[&str]) -> Trial {
     let mut command = taillight(&["load", "cache", "--target", target, "--trace", file, "--json"]);
     command.args(["--connections", "1", "--pace", "sleep", "--timeout", "30s", "--drain", "30s"]);
+    // What the server counts is compared with the whole trace, also after an absence of the generator.
+    command.args(["--when-absent", "send"]);
     let output = finish(command.args(more));
     answers(&output);
     let trial: Trial =
