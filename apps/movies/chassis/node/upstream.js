@@ -84,17 +84,17 @@ export class Upstream {
       throw failure;
     }
     const asked = this.#ask(context.within(this.#limit), method, args, span);
-    let failure;
+    let failure, isLost;
     try {
       return await this.#attempt(method, asked, key, times);
     } catch (error) {
-      times.isLost = error instanceof ConnectionLost;
+      isLost = error instanceof ConnectionLost;
       failure = this.#known(error);
       throw failure;
     } finally {
       const isSpent = failure instanceof DeadlineSpent;
       // What happens before the question is sent, such as a wait for a free connection, is not the callee's, but that it refuses one is.
-      if (times.sent || (times.isLost && !isSpent)) this.#breaker?.ended(isSpent, admitted, now());
+      if (times.sent || (isLost && !isSpent)) this.#breaker?.ended(isSpent, admitted, now());
       this.#end(context, edge, method, span, times, failure);
     }
   }
