@@ -16,11 +16,11 @@ def _ticks() -> tuple:
 
 def repeated(run, again):
     """What is wrong by `run()`; called again while something is, and the machine was busy meanwhile. `again` gets what was wrong before."""
-    for left in reversed(range(MOST_RUNS)):
-        used, time = _ticks()
+    for _ in range(MOST_RUNS - 1):
+        before = _ticks()
         wrong = run()
-        used, time = (now - before for now, before in zip(_ticks(), (used, time)))
-        if not wrong or not left or used < BUSY * time:
+        used, time = (now - then for now, then in zip(_ticks(), before))
+        if not wrong or used < BUSY * time:
             return wrong
         again(wrong)
-    return wrong
+    return run()
