@@ -38,6 +38,13 @@ pub enum Load {
     Restart(u32),
 }
 
+impl Load {
+    /// The rate, if the load is given as one.
+    pub fn rate(&self) -> Option<Rate> {
+        if let Load::Rate(rate) = self { Some(*rate) } else { None }
+    }
+}
+
 impl Default for Load {
     /// Half of the server's maximum throughput.
     fn default() -> Load {

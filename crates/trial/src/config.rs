@@ -85,7 +85,7 @@ pub(crate) fn resolved(mut spec: Spec, offered: &dyn Offered) -> Spec {
 pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>, workload: &dyn Offered) -> Result<Plan> {
     let (load, time) = (&spec.generator, &spec.time);
     let connections = load.connections as usize;
-    let rate = if let spec::Load::Rate(rate) = &spec.load { Some(*rate) } else { None };
+    let rate = spec.load.rate();
     let offered = match &spec.load {
         spec::Load::Closed => Load::Closed { think: load.think },
         _ => match workload.arrivals(rate)? {

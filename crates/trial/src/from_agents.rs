@@ -15,7 +15,7 @@ use hist::LivePoint;
 use openloop::{Load, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use spec::{ProbeSet, Spec, Target, TargetName, Workload};
-use units::Time;
+use units::{Rate, Time};
 
 use crate::live::{self, Gathered};
 use crate::task::Task;
@@ -177,8 +177,7 @@ fn part(task: &Task, workload: &Workload, share: usize, shares: usize) -> Spec {
 /// Time limits of the agents: to become ready, and from then on to finish recording.
 fn within(spec: &Spec) -> (Duration, Duration) {
     // Users of a site log in before the load.
-    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate.rps()) } else { None };
-    let logins = spec.workload.logins(rate, &spec.generator);
+    let logins = spec.workload.logins(spec.load.rate().map(Rate::rps), &spec.generator);
     let ready = ALLOWANCE.saturating_add(Duration::from(LOGIN).mul_f64(logins));
     // The drain follows the last steps to their end.
     let last = spec.workload.longest_step();

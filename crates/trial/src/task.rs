@@ -5,7 +5,7 @@ use proto_http::Url;
 use reactor::Address;
 use results::Found;
 use spec::Spec;
-use units::{ParseError, Rate};
+use units::ParseError;
 use workloads::cache::{Seat, Server};
 
 use crate::config::urls;
@@ -61,10 +61,6 @@ impl Task {
             server_pids: Vec::new(),
             server_elsewhere: false,
         })
-    }
-
-    pub(crate) fn rate(&self) -> Option<Rate> {
-        if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
     }
 
     /// Names of the servers: consistent hashing places keys by them, and certificates must match them.

@@ -6,7 +6,7 @@ use launch::{Interrupt, Interrupted};
 use probes::{Probe, ProbeSet};
 use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, TracedRequests, Trial};
 use spec::{Reset, Spec, Time};
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use super::progress::{Event, Step, Tracker};
 use crate::server::{Looks, is_cell};
@@ -44,6 +44,12 @@ const OBSERVED: &str = "The probes looked throughout the trials that searched fo
 ///
 /// Source: the threshold at which foreign load disturbs a window (`crates/trial/src/noise.rs`).
 pub(super) const TAKEN: f64 = 0.10;
+
+/// The requested rate of a trial; the generator may have offered less. Units: rps.
+pub(super) fn asked_rps(trial: &Trial) -> f64 {
+    let asked = trial.spec.as_ref().and_then(|spec| spec.load.rate());
+    asked.map_or(trial.offered_rps, Rate::rps)
+}
 
 /// The time of a trial that searches for the maximum: such trials are many, and need less precision. With sessions,
 /// which live for minutes, it has at least half of a window, and the whole warm-up.
@@ -164,15 +170,11 @@ impl Trials {
     /// Errors: as in [`Trials::run`].
     pub(super) fn repeat(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         let target = &self.experiment.targets[request.target].name;
-        let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
-            Some(spec::Load::Rate(rate)) => rate.rps(),
-            _ => trial.offered_rps,
-        };
         // Points of one bench may have the same share of different maxima.
         let same = |trial: &&Trial| {
             (trial.block, trial.purpose, trial.load_share)
                 == (request.block, request.purpose, request.load_share)
-                && request.rate_rps.is_none_or(|rate| (asked(trial) / rate - 1.0).abs() < 1e-6)
+                && request.rate_rps.is_none_or(|rate| (asked_rps(trial) / rate - 1.0).abs() < 1e-6)
         };
         let first = self.experiment.trials_of(target).filter(same).last().map(|trial| trial.id.clone());
         self.run_instead(request, first, track)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use app::{Addresses, App, PeopleSet, Placement, Plan};
 use launch::Subnet;
 use spec::{Target, TargetName, Workload};
+use units::Rate;
 
 use super::{Files, spans};
 
@@ -50,10 +51,7 @@ pub fn is_traced(workload: &Workload) -> bool {
 /// How many bytes of spans a trial of `spec` leaves, about.
 pub(crate) fn span_bytes(spec: &spec::Spec) -> u64 {
     let Some(one_in) = spec.workload.traced_one_in() else { return 0 };
-    let rate = match &spec.load {
-        spec::Load::Rate(rate) => Some(rate.rps()),
-        _ => None,
-    };
+    let rate = spec.load.rate().map(Rate::rps);
     let time = [spec.time.warmup, spec.time.window, spec.generator.drain].map(Duration::from).iter().sum();
     spans::bytes_of(time, rate, one_in)
 }

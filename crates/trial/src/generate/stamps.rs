@@ -24,7 +24,7 @@ impl Stamped {
         let seconds = (task.spec.time.warmup + task.spec.time.window).as_secs_f64();
         let watched = |rps: f64| rps * seconds / ONE_IN as f64 / f64::from(generator.threads);
         // Twice the expected number, so that all have room.
-        let room = task.rate().map_or(UNKNOWN, |rate| 2.0 * watched(rate.rps()) + 1_000.0);
+        let room = task.spec.load.rate().map_or(UNKNOWN, |rate| 2.0 * watched(rate.rps()) + 1_000.0);
         generator.stamps = Some(Stamps { one_in: ONE_IN, room: room.min(MOST) as usize });
         Stamped { before: WallClock::sample() }
     }

@@ -114,7 +114,6 @@ impl super::Offered for Offered {
 fn config(cache: &workload::Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
     let population = listed(cache)?;
     let replay = recorded(&cache.replay)?;
-    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate) } else { None };
     // A trace without times tells no speed.
     let timed = replay.as_ref().filter(|replay| replay.requests().header().is_timed);
     let mut options = cache.clone();
@@ -131,7 +130,7 @@ fn config(cache: &workload::Cache, spec: &Spec, servers: Option<Vec<Server>>) ->
     let mut config = CacheConfig {
         options,
         population,
-        replay_speed: timed.map_or(1.0, |replay| speed(replay, &cache.replay, rate)),
+        replay_speed: timed.map_or(1.0, |replay| speed(replay, &cache.replay, spec.load.rate())),
         replay,
         login: cache.auth_file.as_deref().map(login).transpose()?,
         seed: spec.seed,

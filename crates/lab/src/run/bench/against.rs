@@ -2,16 +2,13 @@
 
 use results::{Invalid, Purpose, Reason, Trial, Verdict};
 
+use super::super::trials::asked_rps;
 use crate::sustained;
 
 /// The reason why the outcome of a search is not the server's limit: all higher loads could not be offered, for lack of
 /// resources such as logged-in users.
 pub(super) fn not_offered<'a>(trials: impl IntoIterator<Item = &'a Trial>, low_rps: f64) -> Option<Invalid> {
-    let asked = |trial: &Trial| match trial.spec.as_ref().map(|spec| &spec.load) {
-        Some(spec::Load::Rate(rate)) => rate.rps(),
-        _ => trial.offered_rps,
-    };
-    let above = trials.into_iter().filter(|trial| asked(trial) > low_rps * (1.0 + f64::EPSILON));
+    let above = trials.into_iter().filter(|trial| asked_rps(trial) > low_rps * (1.0 + f64::EPSILON));
     let mut missed = None;
     for trial in above {
         match &trial.verdict {

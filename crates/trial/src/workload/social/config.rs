@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::workload::{self, SiteCache};
 use spec::{Load, Spec};
+use units::Rate;
 use workloads::social::{Site, SocialConfig};
 
 /// The workload of a specification on these servers; `urls` is empty if they are not known yet.
@@ -23,7 +24,7 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
         options,
         site: Arc::new(Site::of(&social.site)?),
         // Other loads set it when they are planned.
-        users_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
+        users_per_s: spec.load.rate().map_or(0.0, Rate::rps),
         population: (spec.load == Load::Closed).then_some(spec.generator.connections),
         seed: spec.seed,
     };

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::workload::Facts;
-use spec::{Form, Load, Spec, workload};
-use units::Nanos;
+use spec::{Form, Spec, workload};
+use units::{Nanos, Rate};
 use workloads::sets;
 use workloads::video::playlist::Listing;
 use workloads::video::{Catalog, Library, VideoConfig, Videos};
@@ -30,7 +30,7 @@ pub(super) fn config(
         library: Library::new(videos, video.speed),
         options: video.clone(),
         // Other loads set it when they are planned.
-        viewers_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
+        viewers_per_s: spec.load.rate().map_or(0.0, Rate::rps),
         window: spec.time.window,
         seed: spec.seed,
     };
@@ -115,7 +115,7 @@ mod tests {
     use spec::workload::{Delivery, Video};
 
     fn of(video: Video) -> Result<Option<VideoConfig>> {
-        let load = Load::Rate("2".parse().unwrap());
+        let load = spec::Load::Rate("2".parse().unwrap());
         let workload = spec::Workload::Video(Box::new(video.clone()));
         let spec = Spec { time: workload.usual_time(), workload, load, ..Spec::default() };
         config(&video, &spec, Vec::new(), None)
