@@ -2,10 +2,10 @@
 
 use statrs::function::erf::erfc;
 
-use crate::Size;
 use crate::size::law::Law;
 use crate::size::shape::Shape;
 use crate::size::{etc, web};
+use crate::{Size, normal_below};
 
 /// Sizes that are added up one by one; beyond them rounding moves the mean by less than 10⁻⁵ of itself.
 const EXACT: u64 = 1 << 16;
@@ -14,7 +14,7 @@ impl Law {
     /// The chance of a value of at most `x`.
     pub(crate) fn below(&self, x: f64) -> f64 {
         match *self {
-            Law::Normal { mean, sd } => 0.5 * erfc((mean - x) / (sd * std::f64::consts::SQRT_2)),
+            Law::Normal { mean, sd } => normal_below(mean, sd, x),
             Law::Exponential { mean } => -(-x.max(0.0) / mean).exp_m1(),
             // The logarithm of 0 is −∞, whose chance is 0.
             Law::LogNormal { median, sigma } => {
