@@ -26,5 +26,5 @@ pub use gap::{Gap, poisson};
 pub use item_sizes::ItemSizes;
 pub use key_sampler::KeySampler;
 pub use scatter::Scatter;
-pub use spec::{ArrivalSpec, Copies, Notation, Popularity, Process, Profile, Scaling, Size};
+pub use spec::{ArrivalSpec, Notation, Popularity, Process, Scaling, Size};
 pub use streams::{Purpose, Rng, Streams, finalize as mixed};
