@@ -276,7 +276,6 @@ fn failures(output: &Output) -> Option<Finding> {
         Failures::ResponsesOnly => {
             "Error responses are among the percentiles, often as the fastest; requests without a response are not"
         }
-        Failures::LeftOut => "The percentiles leave them out",
     };
     let mut words = format!("{} of {all} requests failed ({}){late}. {kept}.", output.errors, percent(share));
     let hit = output.percentiles.iter().find(|point| share > (100.0 - point.percentile) / 100.0);
@@ -506,7 +505,6 @@ mod tests {
         };
         // 60 connections were refused, and 40 requests answered well.
         check(Failures::ResponsesOnly, 60, 60, true);
-        check(Failures::LeftOut, 60, 0, true);
         // All responses are error pages.
         check(Failures::ResponsesOnly, 100, 60, false);
         check(Failures::ResponsesOnly, 40, 0, false);

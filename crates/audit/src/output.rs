@@ -81,8 +81,6 @@ pub enum Loop {
 pub enum Failures {
     /// Error responses are in them; time-outs and lost connections are not.
     ResponsesOnly,
-    /// None.
-    LeftOut,
     /// All, each with the time until it failed.
     #[default]
     Included,
@@ -134,7 +132,6 @@ impl Output {
         let missing = match self.failures {
             Failures::Included => 0,
             Failures::ResponsesOnly => self.timeouts,
-            Failures::LeftOut => self.errors,
         };
         self.samples.unwrap_or(0).saturating_add(missing)
     }
@@ -144,7 +141,6 @@ impl Output {
         match self.failures {
             Failures::Included => self.errors,
             Failures::ResponsesOnly => self.errors.saturating_sub(self.timeouts),
-            Failures::LeftOut => 0,
         }
     }
 
