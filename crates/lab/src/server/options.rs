@@ -62,10 +62,11 @@ impl ServerOptions {
     pub fn serving(self, workload: &Workload, target: &TargetName, files: Option<Files>) -> ServerOptions {
         let (people, traced) = (people_of(workload), is_traced(workload));
         let mut options = ServerOptions { files, people, traced, ..self };
-        let app = crate::application(target).ok().flatten();
         // An application made like the application of these data has the same settings. The user's settings come later,
         // and win.
-        let is_like = |name: &str| app.as_ref().is_some_and(|app| app.made_as() == name);
+        let is_like = |name: &str| {
+            crate::application(target).is_ok_and(|app| app.is_some_and(|app| app.made_as() == name))
+        };
         if let Some((_, settings)) = workload.data_settings().filter(|(name, _)| is_like(name)) {
             options.target.set.splice(0..0, settings);
         }
