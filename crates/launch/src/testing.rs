@@ -1,23 +1,29 @@
-//! Servers that tests and benches start and stop by themselves, as programs of this machine. The laboratory starts its
-//! servers as applications, which are data.
+//! Functions that tests and benches share: repeated looks, programs that they write, servers of this machine that they
+//! start and stop by themselves. The laboratory starts its servers as applications, which are data.
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::free_port_at;
+
+/// How long a look is repeated.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The first result of `look`, which is called every millisecond for up to a minute, while the kernel or another process goes
 /// on. `None`: there was no result.
 pub fn found<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..60_000).find_map(|_| {
+    let begun = Instant::now();
+    loop {
         let found = look();
-        if found.is_none() {
-            thread::sleep(Duration::from_millis(1));
+        if found.is_some() || begun.elapsed() > PATIENCE {
+            return found;
         }
-        found
-    })
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Whether `holds` becomes true within that time.
