@@ -74,13 +74,8 @@ fn growth_is_one_bucket_at_a_time() {
     let mut lengths = HashMap::<usize, usize>::new();
     let mut linked = 0;
     for home in 0..index.table.homes.len() {
-        let mut length = 1;
-        let mut next = index.table.bucket(BucketId::Home(home)).next();
-        while let Some(number) = next {
-            length += 1;
-            linked += 1;
-            next = index.table.bucket(BucketId::Overflow(number)).next();
-        }
+        let length = index.table.chain(home).count();
+        linked += length - 1;
         *lengths.entry(length).or_default() += 1;
     }
     assert!(lengths.keys().all(|&length| length <= 3), "{lengths:?}");
@@ -157,14 +152,7 @@ fn the_table_grows_and_shrinks_with_its_entries() {
         // No piece goes while a reader may look at it.
         assert!(round % 2 == 0 || index.bytes() >= held, "{size}");
         reader.leave();
-        let mut linked = 0;
-        for home in 0..index.homes() {
-            let mut next = index.table.bucket(BucketId::Home(home)).next();
-            while let Some(number) = next {
-                linked += 1;
-                next = index.table.bucket(BucketId::Overflow(number)).next();
-            }
-        }
+        let linked: usize = (0..index.homes()).map(|home| index.table.chain(home).count() - 1).sum();
         assert_eq!(linked + index.spare.len(), index.table.overflow.len(), "no overflow bucket is lost");
     }
 }
