@@ -66,7 +66,8 @@ impl<R: Reactor> Core<R> {
             }
             Ok(Then::Everywhere(finish, task)) => {
                 let finish = replies::Finish::Resp(finish);
-                return self.everywhere_with(reactor, client, text, finish, task);
+                // A copy without spare capacity, as the account counts the lines only.
+                self.everywhere_with(reactor, client, text.clone(), finish, task)
             }
             Err(error) => self.refuse_resp(reactor, client, &error),
         };
