@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::support::client::Client;
+use crate::support::client::{Client, await_stat};
 use crate::support::{LogOnFailure, MODES, PATIENCE, Words, memcached_with, sphinxd};
 use proto_memcache::binary::opcode;
 use proto_memcache::binary::testing::{Packet, Read, read};
@@ -354,10 +354,7 @@ fn who_announces_and_does_not_send_holds_a_bounded_part() {
         }
         assert!((1..30).contains(&refused), "{args}: {refused} were refused");
         drop(silent);
-        let deadline = Instant::now() + PATIENCE;
-        while other.stat("curr_connections") > 1 {
-            assert!(Instant::now() < deadline, "{args}: clients that disconnected are still counted");
-        }
+        await_stat(&mut other, "curr_connections", |connections| connections <= 1);
         // And their memory is free again.
         for i in 0..4 {
             let deadline = Instant::now() + PATIENCE;

@@ -214,9 +214,7 @@ fn clients_that_vanish_leave_nothing_behind() {
     }
     // The server learns of each in its own time, but before long. The last ones may not even be accepted yet.
     await_stat(&mut stays, "total_connections", |total| total >= 201);
-    while stays.stat("curr_connections") > 1 {
-        std::thread::park_timeout(std::time::Duration::from_millis(5));
-    }
+    await_stat(&mut stays, "curr_connections", |connections| connections <= 1);
     // A ring keeps a descriptor until the kernel has ended its pending operations, a moment later.
     let deadline = Instant::now() + PATIENCE;
     // A server that has only just started may have had one more, such as a file of /proc.
@@ -275,9 +273,7 @@ fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
             assert_eq!((leaver.text().as_str(), leaver.line()), ("MN", None), "{args}");
         }
         // They have disconnected, too.
-        while client.stat("curr_connections") > 1 {
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
+        await_stat(&mut client, "curr_connections", |connections| connections <= 1);
     }
 }
 

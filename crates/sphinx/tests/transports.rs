@@ -6,10 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::support::certificate::certificate;
-use crate::support::client::Client;
+use crate::support::client::{Client, await_stat};
 use crate::support::datagrams::Datagrams;
 use crate::support::{PATIENCE, memcached_with, spawn, sphinxd};
 use launch::Process;
@@ -245,17 +244,9 @@ fn tls_has_a_port_of_its_own() {
         let _ = wrong.stream.read_to_end(&mut rest);
         assert!(!rest.starts_with(b"VERSION"));
         assert!(plain.ask("version").starts_with("VERSION "));
-        until(&mut plain, "tls_errors", 1);
+        await_stat(&mut plain, "tls_errors", |figure| figure == 1);
         assert_eq!(plain.stat("accept_failures"), 0, "the system has given all");
         process.stop(PATIENCE).unwrap();
-    }
-}
-
-/// Waits until `stats` shows the value, which depends on other threads.
-fn until(client: &mut Client, name: &str, expect: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    while client.stat(name) != expect {
-        assert!(Instant::now() < deadline, "{name} is {} and not {expect}", client.stat(name));
     }
 }
 
@@ -275,10 +266,10 @@ fn clients_of_tls_are_connections_before_they_say_anything() {
         assert_eq!(plain.stat("curr_connections"), 1);
         let mut silent: Vec<TcpStream> = (0..6).map(|_| TcpStream::connect(encrypted).unwrap()).collect();
         // There is room for three.
-        until(&mut plain, "rejected_connections", 3);
+        await_stat(&mut plain, "rejected_connections", |figure| figure == 3);
         assert_eq!(plain.stat("total_connections"), 4, "{args}");
-        until(&mut plain, "idle_kicks", 3);
-        until(&mut plain, "curr_connections", 1);
+        await_stat(&mut plain, "idle_kicks", |figure| figure == 3);
+        await_stat(&mut plain, "curr_connections", |figure| figure == 1);
         for stream in &mut silent {
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut said = Vec::new();
