@@ -186,7 +186,7 @@ fn data_that_are_gone_on_with_are_never_replaced() {
     // A shell that has a version.
     let upgrade = |version: &str| {
         let script = format!("[ \"$1\" = --version ] && echo keeper {version} && exit\nexec /bin/sh \"$@\"");
-        crate::write_program(&binary, &script);
+        launch::testing::write_program(&binary, &script);
     };
     let configure = |text: &str| fs::write(root.join("kept/conf.j2"), text).unwrap();
     upgrade("15.14");

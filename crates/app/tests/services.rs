@@ -212,7 +212,7 @@ fn an_embedded_server_prints_its_address() {
     let folder = tempfile::tempdir().unwrap();
     let exe = folder.path().join("fake");
     let script = "echo \"sphinxd ready on 127.0.0.1:4711 with 2 threads\"\nexec sleep 600";
-    crate::write_program(&exe, script);
+    launch::testing::write_program(&exe, script);
     let mut plan = Plan::new(Arc::new(app::of_name("sphinx").unwrap()), &exe);
     let memory = units::Bytes(64 << 20);
     let args = vec!["--io=epoll".into()];

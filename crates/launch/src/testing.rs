@@ -31,6 +31,24 @@ pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
     found(|| holds().then_some(())).is_some()
 }
 
+/// Writes a program of the shell, by another process: a child that this process forks during the write would hold the file
+/// open, and a file open for writing cannot be executed.
+///
+/// Panics if the file cannot be written.
+pub fn write_program(file: &Path, script: &str) {
+    let write = "printf '#!/bin/sh\n%s\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+    let written = Command::new("sh").args(["-c", write]).arg(file).arg(script).status();
+    assert!(written.is_ok_and(|status| status.success()), "cannot write {}", file.display());
+}
+
+/// Copies a program to be started, by another process as [`write_program`] does.
+///
+/// Panics if it cannot be copied.
+pub fn copy_program(from: &str, to: &Path) {
+    let copied = Command::new("cp").args([Path::new(from), to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
+}
+
 /// A TCP port on loopback that no process listens on at this moment; see [`free_port_at`].
 pub fn free_port() -> io::Result<u16> {
     free_port_at(Ipv4Addr::LOCALHOST.into())

@@ -15,7 +15,7 @@ fn started_with(script: &str) -> Option<String> {
     let other = tempfile::tempdir().unwrap();
     let program = other.path().join("bin/movies-plot");
     fs::create_dir(other.path().join("bin")).unwrap();
-    crate::write_program(&program, script);
+    launch::testing::write_program(&program, script);
     for path in [other.path(), &other.path().join("bin")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }

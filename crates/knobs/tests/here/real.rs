@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use knobs::{Engine, Error, Kernel, LocalKernel};
+use launch::testing::copy_program;
 use units::client_address::{paced_address, paced_rate};
 
 use crate::snapshot::snapshot;
@@ -163,13 +164,6 @@ fn without_irqbalance() -> Option<LocalKernel> {
         return None;
     }
     Some(here)
-}
-
-/// By another process: a child that this process forks during the copy would hold the file open, and a file open for
-/// writing cannot be executed.
-fn copy_program(from: &str, to: &std::path::Path) {
-    let copied = std::process::Command::new("cp").args([std::path::Path::new(from), to]).status();
-    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from}");
 }
 
 #[test]

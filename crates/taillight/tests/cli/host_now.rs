@@ -1,9 +1,10 @@
 //! `taillight host --now`, on the machine as it is and next to busy loops.
 
+use launch::testing::copy_program;
 use launch::{Process, Spec};
 use serde_json::Value;
 
-use crate::run::{copy_program, finish, taillight, text};
+use crate::run::{finish, taillight, text};
 
 /// The JSON output: a prediction, or the reason for its absence.
 fn now() -> Value {

@@ -7,13 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use launch::testing::copy_program;
 use results::{Experiment, Kind, ResultFolder, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::run::{
-    Served, answers, closes, copy_program, finish, is_cut_short, refuses, says, taillight, text,
-};
+use crate::run::{Served, answers, closes, finish, is_cut_short, refuses, says, taillight, text};
 
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);

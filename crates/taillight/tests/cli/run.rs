@@ -1,7 +1,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,13 +79,6 @@ pub(crate) fn finish(command: &mut Command) -> Output {
     guard.join().unwrap();
     assert!(started.elapsed() < LIMIT, "it hung: {command:?}");
     output
-}
-
-/// Copies a program to be started, by another process: a child that another test forks during the copy would inherit it
-/// open for writing, and it could not be executed.
-pub(crate) fn copy_program(from: &str, to: &Path) {
-    let copied = Command::new("cp").args([Path::new(from), to]).status();
-    assert!(copied.is_ok_and(|status| status.success()), "cannot copy {from} to {}", to.display());
 }
 
 /// A server on a free port, which `spec` receives, once it listens there.

@@ -3,10 +3,10 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use launch::testing::write_program;
 use tempfile::TempDir;
 
 use crate::documents::yaml;
@@ -20,12 +20,6 @@ fn ports() -> [u16; 2] {
 
 fn script() -> PathBuf {
     deploy().join("ci/gate.sh")
-}
-
-/// Writes a program.
-fn program(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The command of a server that takes this long for each request.
@@ -58,7 +52,7 @@ fn the_job_ends_as_the_comparison_does() {
     let folder = TempDir::new().unwrap();
     // A stand-in for the comparison, which takes minutes: it prints its arguments and ends with a chosen code.
     let compares = folder.path().join("compares");
-    program(&compares, "#!/bin/sh\necho \"asked for: $*\"\nexit \"$ENDS\"\n");
+    write_program(&compares, "echo \"asked for: $*\"\nexit \"$ENDS\"");
     let program = compares.display().to_string();
     let server = server("1us");
     let check = |ends: &str, open: &str, expect: i32| {
@@ -125,17 +119,17 @@ impl Job {
         let at = |name: &str| place.path().join(name);
         fs::create_dir(at("repo")).unwrap();
         fs::create_dir(at("bin")).unwrap();
-        let compares = "#!/bin/sh\necho \"asked for: $*\"\nwhile [ $# -gt 0 ]; do\n\
-                        [ \"$1\" != --markdown ] || echo worse >\"$2\"\nshift\ndone\nexit 99\n";
-        program(&at("bin/taillight"), compares);
+        let compares = "echo \"asked for: $*\"\nwhile [ $# -gt 0 ]; do\n\
+                        [ \"$1\" != --markdown ] || echo worse >\"$2\"\nshift\ndone\nexit 99";
+        write_program(&at("bin/taillight"), compares);
         for sends in ["bin/gh", "bin/curl"] {
-            program(&at(sends), "#!/bin/sh\n{ echo \"$*\"; cat; } >\"$SENT\"\n");
+            write_program(&at(sends), "{ echo \"$*\"; cat; } >\"$SENT\"");
         }
         let server = format!(
-            "#!/bin/sh\ncat built\nexec '{}' serve null --dialect memcached --listen \"127.0.0.1:$1\"\n",
+            "cat built\nexec '{}' serve null --dialect memcached --listen \"127.0.0.1:$1\"",
             env!("CARGO_BIN_EXE_taillight")
         );
-        program(&at("repo/server.sh"), &server);
+        write_program(&at("repo/server.sh"), &server);
         git(&at("repo"), &["init", "--quiet"]);
         let commits = ["base", "head"].map(|version| {
             fs::write(at("repo/version"), format!("{version}\n")).unwrap();
