@@ -1,7 +1,8 @@
 //! The Debian packages that an application needs on this machine: of its services, its builds and its data set.
 
 use crate::Error;
-use crate::description::Program;
+use crate::description::{Program, Service};
+use crate::parts::Beside;
 use crate::plan::Plan;
 
 impl Plan {
@@ -13,7 +14,7 @@ impl Plan {
         let mut missing = Vec::new();
         for service in self.here() {
             let placement = self.placement(&service.name).expect("it has one for each");
-            let Program { name, package, also, .. } = &service.program;
+            let Program { name, package, .. } = &service.program;
             match (service.program.locate(placement, &self.exe, &self.built), package) {
                 (Ok(_), _) => {}
                 (Err(error), Some(package)) if !service.program.built => {
@@ -21,10 +22,7 @@ impl Plan {
                 }
                 (Err(error), _) => return Err(error),
             }
-            if placement.binary.is_none() && placement.image.is_none() {
-                let missed = also.iter().filter(|one| one.is_missing(self.shared()));
-                missing.extend(missed.map(|one| (&one.file, &one.package, None)));
-            }
+            missing.extend(self.missing_beside(service).map(|one| (&one.file, &one.package, None)));
         }
         let (mut files, mut packages) = (Vec::<&str>::new(), Vec::<&str>::new());
         for (file, package, _) in &missing {
@@ -52,19 +50,22 @@ impl Plan {
             let is_there = program.built || program.locate(placement, &self.exe, &self.built).is_ok();
             program.package.as_deref().filter(|_| !is_there)
         });
-        let own = self.here().filter(|service| {
-            let placement = self.placement(&service.name);
-            placement.is_some_and(|one| one.binary.is_none() && one.image.is_none())
-        });
-        let of_services = own.flat_map(|service| &service.program.also);
+        let of_services = self.here().flat_map(move |service| self.missing_beside(service));
         let of_builds = self.app().builds.iter().filter(|build| !build.apart).flat_map(|build| &build.needs);
         let of_data = self.app().data.iter().flat_map(|data| &data.needs);
-        let files = of_services.chain(of_builds).chain(of_data);
-        let files = files.filter(|one| one.is_missing(self.shared())).map(|one| one.package.as_str());
+        let of_others = of_builds.chain(of_data).filter(|one| one.is_missing(self.shared()));
+        let files = of_services.chain(of_others).map(|one| one.package.as_str());
         let mut packages: Vec<&str> = programs.chain(files).flat_map(str::split_whitespace).collect();
         packages.sort_unstable();
         packages.dedup();
         packages
+    }
+
+    /// The missing files that the program of a service needs. A program of the user, or in an image, needs none.
+    fn missing_beside<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Beside> {
+        let placement = self.placement(&service.name).expect("it has one for each");
+        let is_own = placement.binary.is_none() && placement.image.is_none();
+        service.program.also.iter().filter(move |one| is_own && one.is_missing(self.shared()))
     }
 }
 
