@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use app::{
     Address, Addresses, Elsewhere, EndedPart, Machines, Placement, Plan, Running, RunningPart, StartReport,
@@ -50,12 +50,8 @@ fn folder_of(running: &Running, service: &str) -> std::path::PathBuf {
 }
 
 /// Waits until `holds`, for which a minute is ample.
-fn await_that(mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "not so after a minute");
-        std::thread::park_timeout(std::time::Duration::from_millis(5));
-    }
+fn await_that(holds: impl FnMut() -> bool) {
+    assert!(launch::testing::comes_true(holds), "not so after a minute");
 }
 
 #[test]

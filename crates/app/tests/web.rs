@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use app::{EndedPart, Error, Plan, Running};
+use launch::testing::comes_true;
 use tempfile::TempDir;
 
 /// A folder that every account may read, with one file to serve and one that is not to be.
@@ -68,11 +69,7 @@ fn serves(running: Running, expect: &[&str]) {
     let pids = running.pids();
     assert!(pids.iter().all(|pid| is_there(*pid)) && folders.iter().all(|folder| folder.exists()));
     drop(running);
-    let begun = std::time::Instant::now();
-    while pids.iter().any(|pid| is_there(*pid)) {
-        assert!(begun.elapsed().as_secs() < 60, "{pids:?} run after a minute");
-        std::thread::park_timeout(std::time::Duration::from_millis(5));
-    }
+    assert!(comes_true(|| !pids.iter().any(|pid| is_there(*pid))), "{pids:?} run after a minute");
     assert!(!folders.iter().any(|folder| folder.exists()));
 }
 
