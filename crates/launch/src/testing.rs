@@ -158,11 +158,7 @@ pub mod memcached {
         pub fn start(&self, options: &Options, within: Duration) -> Result<(Process, SocketAddr), Error> {
             let mut tries = 0;
             loop {
-                let port = free_port().map_err(|source| Error::Os {
-                    name: "memcached".into(),
-                    doing: "cannot find a free port",
-                    source,
-                })?;
+                let port = free_port().map_err(Error::os("memcached", "cannot find a free port"))?;
                 let mut process = Process::spawn(self.spec(port, options))?;
                 let address = (Ipv4Addr::LOCALHOST, port).into();
                 match process.await_port(address, within) {
