@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::threads::Thread;
+use host::threads::{Thread, stat_field};
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 
 use super::waits::Waits;
@@ -96,7 +96,7 @@ fn held_lock(threads: usize) -> Duration {
 /// Whether this thread of the process waits in the kernel.
 fn sleeps(tid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat"));
-    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S')))
+    stat.is_ok_and(|stat| stat_field(&stat, 3) == Some("S"))
 }
 
 #[test]
