@@ -87,10 +87,11 @@ fn runs_already(source: &Source, app: &App) -> anyhow::Error {
     anyhow!("{name} runs already; look by `{status}`, or stop it by `{down}`")
 }
 
-/// Where the site's data are, and how long they last, in words.
-fn lasts(source: &Source, kept: &StateFile) -> String {
+/// Prints the link and the login of the site at `address`, where its data are, and how long they last.
+fn say_link(source: &Source, app: &App, kept: &StateFile, address: &str) -> Result<()> {
     let folder = kept.folder().join("databases");
-    format!("changes stay in {} until `{} --fresh`", folder.display(), source.command("up"))
+    let lasts = format!("changes stay in {} until `{} --fresh`", folder.display(), source.command("up"));
+    for_people(app, address, &lasts).map_or(Ok(()), |link| say(&format!("{link}\n")))
 }
 
 /// Starts this program once more in the background, and returns once the application is ready.
@@ -107,8 +108,7 @@ fn detached(source: &Source, app: &App, kept: &StateFile) -> Result<()> {
         state.pid,
         source.command("down")
     ))?;
-    let link = for_people(app, &state.address, &lasts(source, kept));
-    link.map_or(Ok(()), |link| say(&format!("{link}\n")))
+    say_link(source, app, kept, &state.address)
 }
 
 /// Starts `plan` and watches it until it is interrupted.
@@ -129,9 +129,7 @@ fn watched(
         state.address,
         begun.elapsed().as_secs_f64()
     ))?;
-    if let Some(link) = for_people(running.plan().app(), &state.address, &lasts(source, kept)) {
-        say(&format!("{link}\n"))?;
-    }
+    say_link(source, running.plan().app(), kept, &state.address)?;
     let mut screen = io::stdout().is_terminal().then(|| Screen::new(io::stdout()));
     if let Some(screen) = &screen {
         restore_on_panic(screen, io::stdout);
