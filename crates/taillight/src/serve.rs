@@ -19,6 +19,8 @@ use units::{Bytes, CpuList, Nanos, Time};
 
 use crate::args::Typed;
 
+pub(crate) use application::other;
+
 /// Run a server, bare, behind a bridge or in a container: Sphinx, memcached, NGINX, or any other application by its
 /// name, such as lighttpd, or by the path of a folder with an app.toml.
 #[derive(Args, Debug)]
@@ -141,15 +143,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         Subject::Video(args) => application::run(&TargetName::app("video"), args),
         Subject::Social(args) => application::run(&TargetName::app("social"), args),
         Subject::VideoServer(args) => video_server::run(args),
-        Subject::Other(words) => application::other(words),
+        Subject::Other(words) => other(words),
         Subject::CleanUp => clean_up(),
         Subject::Null(null) => serve_null(null),
     }
-}
-
-/// Serves what `words` name, as `taillight serve` followed by them does.
-pub(crate) fn other(words: &[String]) -> Result<()> {
-    application::other(words)
 }
 
 fn clean_up() -> Result<()> {

@@ -58,7 +58,7 @@ pub(super) struct ApplicationArgs {
 }
 
 /// Serves what `words` name: an application or a folder, and its options.
-pub(super) fn other(words: &[String]) -> Result<()> {
+pub(crate) fn other(words: &[String]) -> Result<()> {
     let name = words.first().map_or("", String::as_str);
     let target = lab::target_name(name).map_err(lab::Error::Target)?;
     if target.is_external() {
